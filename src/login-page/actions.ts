@@ -7,14 +7,12 @@ import { recordSending } from '../domain/login/record-sending.ts';
 import { redeemLoginCode } from '../domain/login/redeem-login-code.ts';
 import { createCodeMail } from '../mail/code-mail.ts';
 import type { MailError } from '../mail/mail-error.ts';
-import type { Action } from './action.ts';
-import { continueAfter } from './leave-signed-in.ts';
-import { pickFields } from './login-context.ts';
-import { type LoginRequest, loginPathOf } from './login-request.ts';
-import { toMailApplication } from './page-application.ts';
+import { pickFields } from './offer/login-context.ts';
+import { type Action, type LoginRequest, loginPathOf } from './offer/login-request.ts';
 import { renderMute } from './pages/mute.ts';
-import { redirectToForm } from './redirect-to-form.ts';
-import { sendPage, sendRedirect } from './responses.ts';
+import { toMailApplication } from './pages/page-application.ts';
+import { sendPage, sendRedirect } from './pages/responses.ts';
+import { continueAfter, redirectToForm } from './redirect-to-form.ts';
 import { showForm } from './show-form.ts';
 
 export const ACTIONS: readonly Action[] = [

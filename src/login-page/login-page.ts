@@ -7,20 +7,21 @@ import { HttpError } from '../http/errors.ts';
 import type { HttpContext, PathHandler } from '../http/http-context.ts';
 import { RouteTable } from '../http/route-table.ts';
 import { STRICT_TRANSPORT_SECURITY } from '../http/tls.ts';
-import type { Action, Remark } from './action.ts';
 import { ACTIONS } from './actions.ts';
-import { bindAnswer } from './answer-cookie.ts';
-import { identifyBrowser, isOwnForm } from './browser-cookie.ts';
-import { showDeadEnd } from './dead-end.ts';
-import { readLanguageChoice, rememberLanguage } from './language-choice.ts';
-import { readLoginFields } from './login-context.ts';
-import { type LoginPageParts, type LoginRequest, loginPathOf } from './login-request.ts';
-import { createPartActions, type PageOffer } from './page-offer.ts';
-import { placeOf } from './page-place.ts';
+import { bindAnswer, identifyBrowser, isOwnForm } from './browser/browser-cookie.ts';
+import { placeOf, readLanguageChoice, rememberLanguage } from './browser/language-choice.ts';
+import { readLoginFields, readPostedForm } from './offer/login-context.ts';
+import {
+  type Action,
+  type LoginPageParts,
+  type LoginRequest,
+  loginPathOf,
+  type Remark,
+} from './offer/login-request.ts';
+import { createPartActions, type PageOffer } from './offer/page-offer.ts';
+import { refuse, sendErrorPage } from './pages/responses.ts';
 import type { PageView } from './pages/view.ts';
-import { readPostedForm } from './read-posted-form.ts';
-import { refuse, sendErrorPage } from './responses.ts';
-import { answerProblem } from './show-form.ts';
+import { answerProblem, showDeadEnd } from './show-form.ts';
 
 const MAX_FORM_BYTES = 8_192;
 

@@ -1,11 +1,11 @@
-/** The redirect to the page that follows a form. */
+/** The redirects after a form: to the page that follows, or after a sign-in to the application. */
 import type { ServiceError } from '../domain/core/errors.ts';
 import { UUID } from '../domain/core/validation.ts';
-import type { AlertKey } from './alerts.ts';
-import { setEmailCookie } from './browser-cookie.ts';
-import type { CodeFigures } from './code-figures.ts';
-import { type LoginRequest, loginPathOf } from './login-request.ts';
-import { type Form, sendRedirect } from './responses.ts';
+import type { Completion } from '../domain/login/complete-login.ts';
+import { keepAnswer, setEmailCookie } from './browser/browser-cookie.ts';
+import { type LoginRequest, loginPathOf } from './offer/login-request.ts';
+import type { AlertKey, CodeFigures } from './pages/alerts.ts';
+import { type Form, type FormPage, sendRedirect } from './pages/responses.ts';
 
 /** Returns the page that shows the error of a form. */
 export function pageOf({ reason }: ServiceError, form: Form): Form {
@@ -48,4 +48,29 @@ export function redirectToForm(
   for (const [name, value] of Object.entries(shown)) if (value) query.set(name, String(value));
   const page = loginPathOf(parts);
   sendRedirect(context, `${form === 'choice' ? page : `${page}/${form}`}?${query}`);
+}
+
+/** Redirects to the page that the person wants to see first, to a page with an offer that is due, or to the application. */
+export async function leaveSignedIn(
+  request: LoginRequest,
+  completion: Pick<Completion, 'redirectUrl' | 'signIn' | 'prompt'>,
+  { mayOffer }: { readonly mayOffer: boolean },
+): Promise<void> {
+  const { rememberedSignIns, signInWays } = request.parts;
+  keepAnswer(request);
+  if (completion.signIn) await rememberedSignIns?.remember(request, completion.signIn);
+  const wanted = signInWays.findWantedPage(request, completion.prompt);
+  const page = wanted ?? (mayOffer ? await signInWays.findDueOffer(request) : undefined);
+  if (page === undefined) sendRedirect(request.context, completion.redirectUrl);
+  else redirectToForm(request, page);
+}
+
+/** Redirects after a completed login. Otherwise redirects to the form that the login still needs. */
+export async function continueAfter(
+  request: LoginRequest,
+  completion: Completion | undefined,
+  form: FormPage = 'choice',
+): Promise<void> {
+  if (completion) await leaveSignedIn(request, completion, { mayOffer: true });
+  else redirectToForm(request, form);
 }

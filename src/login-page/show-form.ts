@@ -1,29 +1,31 @@
 /** Shows the forms of a login, and the problems of refused forms. */
-
 import { allowsMethod } from '../domain/applications/branding.ts';
 import { ONE_FACTOR } from '../domain/core/assurance.ts';
 import type { ServiceError } from '../domain/core/errors.ts';
 import { ACCOUNT_APPLICATION_ID } from '../domain/core/own-applications.ts';
 import { UUID } from '../domain/core/validation.ts';
 import { findLatestCode, type StoredLoginCode } from '../domain/login/find-latest-code.ts';
+import { findApplicationOfClient, findLoginApplication } from '../domain/login/find-login-application.ts';
 import { findLoginState } from '../domain/login/find-login-state.ts';
 import { LINK_WALLET } from '../domain/login/find-to-link.ts';
-import { findLoginIntent } from '../domain/login/login-intent.ts';
-import { alertFor, alertKeyOf } from './alerts.ts';
-import { createFormNonce, keepAnswer } from './answer-cookie.ts';
-import { readEmailCookie } from './browser-cookie.ts';
-import { showDeadEnd } from './dead-end.ts';
-import { type LoginRequest, loginPathOf } from './login-request.ts';
-import { renderChoice } from './pages/choice.ts';
-import { renderClosed, renderRefused } from './pages/closed.ts';
-import { renderCode } from './pages/code.ts';
-import { describeError } from './pages/error.ts';
-import { renderLink } from './pages/link.ts';
-import { renderName } from './pages/name.ts';
-import type { Demand, WayView } from './pages/view.ts';
+import { findLoginIntent, type LoginIntent } from '../domain/login/login-intent.ts';
+import { createFormNonce, keepAnswer, readEmailCookie } from './browser/browser-cookie.ts';
+import { type LoginRequest, loginPathOf } from './offer/login-request.ts';
+import { alertFor, alertKeyOf } from './pages/alerts.ts';
+import { renderChoice, renderLink } from './pages/choice.ts';
+import { renderCode, renderName } from './pages/code.ts';
+import { describeError, type ErrorPage, renderClosed, renderRefused } from './pages/error.ts';
+import { toPageApplication } from './pages/page-application.ts';
+import {
+  type Form,
+  type FormPage,
+  sendErrorPage,
+  sendPage,
+  sendRedirect,
+  sendScriptResponse,
+} from './pages/responses.ts';
+import type { Demand, LoginView, WayView } from './pages/view.ts';
 import { isExpected, pageOf, redirectToForm } from './redirect-to-form.ts';
-import { type Form, type FormPage, sendErrorPage, sendPage, sendRedirect, sendScriptResponse } from './responses.ts';
-import { viewLogin } from './view-login.ts';
 
 const RENDER = {
   choice: renderChoice,
@@ -127,4 +129,40 @@ export async function answerProblem(request: LoginRequest, form: Form, error: Se
   const status = error.code === 'resource_exhausted' ? 429 : 400;
   if (state.kind !== 'open') sendScriptResponse(context, 400, { error: describeError(state.kind, language) });
   else sendScriptResponse(context, status, { error: alertFor(problem, language) });
+}
+
+/** Returns the view that all pages of a login share, with an alert if the previous form was refused. */
+export function viewLogin(
+  { browser, fields, languages, parts, place }: LoginRequest,
+  login: LoginIntent,
+  problem: string = fields.problem,
+) {
+  const language = languages.languageFor(login.locale);
+  const path = loginPathOf(parts);
+  const application = toPageApplication(login, language, path);
+  return {
+    language,
+    place,
+    application,
+    chosenLanguage: languages.chosen,
+    applicationName: application.name,
+    alert: alertFor(problem, language, fields.figures, parts.providers.nameOf(fields.provider)),
+    loginIntentId: fields.loginIntentId,
+    clientId: login.clientId,
+    path,
+    formToken: browser.formToken,
+  } satisfies LoginView;
+}
+
+/** Shows why a login cannot continue, with links back to its application. */
+export async function showDeadEnd(request: LoginRequest, kind: ErrorPage): Promise<void> {
+  const { context, call, languages, place, fields, parts } = request;
+  // For `unknown`, the intent has already been looked up in vain.
+  const found =
+    kind === 'unknown'
+      ? await findApplicationOfClient(call, fields.clientId)
+      : await findLoginApplication(call, fields);
+  const language = languages.languageFor(found?.locale);
+  const application = found && toPageApplication(found, language, loginPathOf(parts));
+  sendErrorPage(context, kind, { language, place, application });
 }

@@ -9,9 +9,9 @@ import type { CreateIntrospection } from '../domain/grants/token-status.ts';
 import type { ProtocolAnswers } from '../domain/tokens/auth-tokens.ts';
 import type { PathHandler } from '../http/http-context.ts';
 import type { Certificate } from '../http/tls.ts';
-import type { NetworkLimit } from '../login-page/network-limit.ts';
-import type { PageOffer } from '../login-page/page-offer.ts';
-import type { PageParts } from '../login-page/page-parts.ts';
+import type { NetworkLimit } from '../login-page/browser/network-limit.ts';
+import type { PageParts } from '../login-page/offer/login-request.ts';
+import type { PageOffer } from '../login-page/offer/page-offer.ts';
 import type { MailQueue } from '../mail/mail-queue.ts';
 
 /** An optional part of Usher. It lives in a folder of its own, and is named outside that only in `modules.ts`. */

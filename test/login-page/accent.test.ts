@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { adaptAccent, BACKGROUNDS, contrastOf } from '../../src/login-page/accent.ts';
+import { adaptAccent, BACKGROUNDS, contrastOf } from '../../src/login-page/pages/branding.ts';
 
 const STYLE = readFileSync(new URL('../../src/http/styles/base.css', import.meta.url), 'utf8');
 const MIN_CONTRAST = 4.5;

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import type { MessageInitShape } from '@bufbuild/protobuf';
 import { afterAll, describe, expect, it } from 'vitest';
 import type { UpdateApplicationRequestSchema } from '../../gen/usher/v1/admin_pb.ts';
-import { adaptAccent } from '../../src/login-page/accent.ts';
+import { adaptAccent } from '../../src/login-page/pages/branding.ts';
 import { MINUTE } from '../support/clock.ts';
 import { request } from '../support/http.ts';
 import { png } from '../support/images.ts';

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { suggestAddress } from '../../src/login-page/suggest-address.ts';
+import { suggestAddress } from '../../src/login-page/pages/code.ts';
 
 it.each([
   ['ada@gmial.com', 'ada@gmail.com'],

@@ -1,5 +1,5 @@
 /** Two applications with a branding, for the preview and for the tests of pages. */
-import type { PageApplication } from '../../src/login-page/page-application.ts';
+import type { PageApplication } from '../../src/login-page/pages/page-application.ts';
 
 /** Has all that there is. */
 export const SHOP: PageApplication = {

@@ -1,13 +1,17 @@
 /** Every page that people see, with example data: for the preview and for the tests of pages. */
-import type { PageApplication } from '../../src/login-page/page-application.ts';
-import { renderChoice } from '../../src/login-page/pages/choice.ts';
-import { renderClosed, renderRefused } from '../../src/login-page/pages/closed.ts';
-import { renderCode } from '../../src/login-page/pages/code.ts';
+
+import { renderChoice, renderLink } from '../../src/login-page/pages/choice.ts';
+import { renderCode, renderName } from '../../src/login-page/pages/code.ts';
 import type { PageContent } from '../../src/login-page/pages/document.ts';
-import { ERROR_PAGES, type ErrorPage, renderError } from '../../src/login-page/pages/error.ts';
-import { renderLink } from '../../src/login-page/pages/link.ts';
+import {
+  ERROR_PAGES,
+  type ErrorPage,
+  renderClosed,
+  renderError,
+  renderRefused,
+} from '../../src/login-page/pages/error.ts';
 import { renderMute } from '../../src/login-page/pages/mute.ts';
-import { renderName } from '../../src/login-page/pages/name.ts';
+import type { PageApplication } from '../../src/login-page/pages/page-application.ts';
 import type { FormView } from '../../src/login-page/pages/view.ts';
 import { renderLogOut } from '../../src/modules/oidc/pages/log-out.ts';
 import { toWayView } from '../../src/modules/passkeys/page-offer.ts';

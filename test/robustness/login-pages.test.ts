@@ -4,7 +4,7 @@ import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { toPageHeaders } from '../../src/http/exchange.ts';
 import { renderDocument } from '../../src/login-page/pages/document.ts';
-import { policyOf } from '../../src/login-page/responses.ts';
+import { policyOf } from '../../src/login-page/pages/responses.ts';
 import { LANGUAGES, type Language } from '../../src/texts/texts.ts';
 import { SCREENS, type Screen } from '../preview/screens.ts';
 import {

@@ -1,14 +1,16 @@
 import { showEmail } from '../../config/email-address.ts';
+import { isOneEditAway } from '../../config/is-one-edit-away.ts';
 import { LOGIN_CODE_MINUTES } from '../../domain/login/login-code.ts';
 import { type Html, html } from '../../http/html.ts';
 import { readScript } from '../../http/inline-files.ts';
 import { isolate } from '../../texts/isolate.ts';
-import { suggestAddress } from '../suggest-address.ts';
+import { renderTerms } from './branding.ts';
 import type { PageContent } from './document.ts';
-import { renderFooter } from './footer.ts';
 import {
   formScriptsOf,
   renderAlert,
+  renderCancel,
+  renderFooter,
   renderHeading,
   renderHidden,
   renderLogin,
@@ -92,4 +94,52 @@ function renderChange(view: FormView): Html {
   return html`<form class="also" method="get" action="${path}${link && '/link'}">${renderLogin(view)}${link && html`<input type="hidden" name="link" value="${link}">`}
 ${language.text('code.change.question')} <button class="quiet">${language.text('code.change')}</button>
 </form>`;
+}
+
+export function renderName(view: FormView): PageContent {
+  const { language, applicationName: application } = view;
+  return {
+    language,
+    title: language.text('name.titleBar', { application }),
+    body: html`${renderMark(view)}
+${renderHeading(language.html('name.title'))}
+${renderAlert(view.alert)}
+<form method="post" action="${view.path}/name" data-busy="${language.text('name.busy')}">
+${renderHidden(view)}<label for="name">${language.text('name.field')}</label>
+<input id="name" name="name" dir="auto" autocomplete="name" required maxlength="255"${!view.alert && html` autofocus`}>
+${renderTerms(view)}<button>${language.text('name.submit')}</button>
+</form>
+${renderCancel(view)}`,
+    footer: renderFooter(view),
+    scripts: formScriptsOf(view),
+  };
+}
+
+/** Large providers. A domain that differs from one of them by one edit is more likely a typing error than another provider. */
+const PROVIDERS = [
+  'aol.com',
+  'gmail.com',
+  'gmx.de',
+  'gmx.net',
+  'googlemail.com',
+  'hotmail.com',
+  'icloud.com',
+  'mail.com',
+  'outlook.com',
+  'proton.me',
+  'web.de',
+  'yahoo.com',
+];
+
+/**
+ * Returns the address at the large provider whose domain is one edit away: `ada@gmail.com` for `ada@gmial.com`. Returns
+ * undefined unless there is exactly one, and if the domain is that of a large provider itself. Usher cannot say that an
+ * address is unknown: that would reveal who is a user.
+ */
+export function suggestAddress(email: string): string | undefined {
+  const at = email.lastIndexOf('@');
+  const domain = email.slice(at + 1).toLowerCase();
+  if (at < 1 || PROVIDERS.includes(domain)) return undefined;
+  const [provider, other] = PROVIDERS.filter((candidate) => isOneEditAway(domain, candidate));
+  return provider && !other ? email.slice(0, at + 1) + provider : undefined;
 }

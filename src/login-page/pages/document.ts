@@ -2,9 +2,8 @@
 import { Html, html, htmlDocument } from '../../http/html.ts';
 import { joinScripts, readScript, readStyle } from '../../http/inline-files.ts';
 import { ENGLISH, type Language } from '../../texts/texts.ts';
-
-import type { PageApplication } from '../page-application.ts';
 import { renderAccent } from './branding.ts';
+import type { PageApplication } from './page-application.ts';
 
 export interface PageContent {
   /** English by default. */

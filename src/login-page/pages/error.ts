@@ -5,9 +5,8 @@ import { MARK } from '../../http/mark.ts';
 import type { Language, TextKey } from '../../texts/texts.ts';
 import { renderWaysOn } from './branding.ts';
 import type { PageContent } from './document.ts';
-import { renderFooter } from './footer.ts';
-import { renderAlert, renderHeading, renderMark } from './parts.ts';
-import type { PageView } from './view.ts';
+import { renderAlert, renderCancel, renderFooter, renderHeading, renderLogin, renderMark } from './parts.ts';
+import type { FormView, PageView } from './view.ts';
 
 const BACK_SCRIPT = readScript(new URL('../scripts/back.js', import.meta.url));
 
@@ -64,4 +63,35 @@ export function describeError(kind: ErrorPage, language: Language): string {
 
 function valuesIn(language: Language) {
   return { duration: language.duration(INTENT_LIFETIME_MS / 60_000, 'minute') };
+}
+
+/** Renders the page for a deactivated user who has entered the right code. */
+export function renderClosed(view: FormView): PageContent {
+  return renderEnd(view, 'closed.title', 'closed.text');
+}
+
+/** Renders the page for a user who has signed in, but whom nobody has let into the application. */
+export function renderRefused(view: FormView): PageContent {
+  return renderEnd(view, 'refused.title', 'refused.text');
+}
+
+function renderEnd(view: FormView, title: TextKey, text: TextKey): PageContent {
+  const { language, path, application } = view;
+  const values = { application: view.applicationName };
+  const support = application?.supportUri ?? undefined;
+  return {
+    language,
+    title: language.text(title, values),
+    body: html`${renderMark(view)}
+${renderHeading(language.html(title, values), html`<p>${language.html(text, values)}</p>`)}
+${renderAlert()}
+<div class="ways">
+<form method="get" action="${path}">${renderLogin(view)}
+<button>${language.text('continue.other')}</button>
+</form>
+${support && html`<a class="button second" href="${support}">${language.text('footer.help')}</a>`}
+</div>
+${renderCancel(view)}`,
+    footer: renderFooter(view),
+  };
 }

@@ -1,8 +1,7 @@
 import { MUTE_HOURS } from '../../domain/login/muted-addresses.ts';
 import { type Html, html } from '../../http/html.ts';
 import type { PageContent } from './document.ts';
-import { renderFooter } from './footer.ts';
-import { renderAlert, renderHeading } from './parts.ts';
+import { renderAlert, renderFooter, renderHeading } from './parts.ts';
 import type { PageView } from './view.ts';
 
 export interface MuteView extends PageView {

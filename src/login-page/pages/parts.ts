@@ -1,7 +1,13 @@
 /** Parts that several pages share. */
 import { type Html, html } from '../../http/html.ts';
-import { renderLogo } from './branding.ts';
-import type { FormView, LoginView } from './view.ts';
+import { isolate } from '../../texts/isolate.ts';
+import { LANGUAGES, type Language, type TextKey } from '../../texts/texts.ts';
+import { type PageQuery, renderQuery } from '../browser/language-choice.ts';
+import { renderLinks, renderLogo } from './branding.ts';
+import type { FormView, LoginView, PageView } from './view.ts';
+
+/** Attributes of a field for an address. Browsers refuse `jörg@example.com` in `type="email"`, which Usher accepts. */
+export const ADDRESS_FIELD = html`inputmode="email" autocapitalize="none" autocorrect="off" spellcheck="false" dir="ltr" maxlength="254" required`;
 
 export function renderMark({ applicationName, application }: Pick<FormView, 'application' | 'applicationName'>): Html {
   const logo = application && renderLogo(application);
@@ -76,4 +82,64 @@ export function renderCancel(view: FormView): Html {
   return html`<form class="${isOnly ? 'ways' : 'also'}" method="post" action="${path}/cancel" data-busy="${language.text('cancel.busy')}">
 ${renderHidden(view)}<button${!isOnly && html` class="quiet"`}>${language.text('cancel.submit')}</button>
 </form>`;
+}
+
+/** Renders the choice of a language, and links. */
+export function renderFooter(view: PageView, links?: Html): Html {
+  const { language, place } = view;
+  return html`<footer>
+${place.query && renderChoice(language, place.path, place.query)}${links}${renderLinks(view)}</footer>`;
+}
+
+function renderChoice(language: Language, path: string, query: PageQuery): Html {
+  return html`<form class="language" method="get" action="${path}">
+${renderQuery(query)}<label class="hide" for="lang">${language.text('footer.language')}</label>
+<select id="lang" name="lang">
+${[...LANGUAGES.values()].map((option) => renderOption(option, option.tag === language.tag))}</select>
+<button class="quiet">${language.text('footer.language.submit')}</button>
+</form>
+`;
+}
+
+/** Renders the name of each language in that language, so that people find theirs. */
+function renderOption({ tag, name, direction }: Language, isSelected: boolean): Html {
+  return html`<option value="${tag}" lang="${tag}"${direction === 'rtl' && html` dir="rtl"`}${isSelected && html` selected`}>${name}</option>
+`;
+}
+
+/** A page with panels, such as the account page, whose forms are sent below its path. */
+interface PanelView {
+  readonly language: Language;
+  readonly path: string;
+  readonly formToken: string;
+}
+
+export function renderAccountPanel(id: string, title: string, items: Html, button?: Html | false): Html {
+  return html`<section class="panel" aria-labelledby="${id}">
+<header class="bar"><h2 id="${id}">${title}</h2>${button}</header>
+${items}
+</section>`;
+}
+
+export function renderItem(name: string | Html, text: string | Html, button?: Html | false, tag?: Html | false): Html {
+  return html`<div class="item"><div><strong>${name}</strong>${tag}<p>${text}</p></div>${button}</div>`;
+}
+
+export function renderToken({ formToken }: Pick<PanelView, 'formToken'>): Html {
+  return html`<input type="hidden" name="token" value="${formToken}">`;
+}
+
+export function renderDevice(language: Language, isHere: boolean): Html | false {
+  return isHere && html` <span class="tag good">${language.text('account.thisDevice')}</span>`;
+}
+
+/** @param what completes the short label for screen readers */
+export function renderAccountLink(view: PanelView, to: string, label: TextKey, what?: TextKey, kind = 'second'): Html {
+  const { language, path } = view;
+  return html`<a class="button ${kind}" href="${path}/${to}">${language.text(label)}${what && html`<span class="hide"> ${language.text(what)}</span>`}</a>`;
+}
+
+/** Renders a button that asks for a new sign-in. @param what completes the label for screen readers */
+export function renderLoginButton(view: PanelView, prompt: 'LOGIN' | 'PASSKEYS', label: TextKey, what?: string): Html {
+  return html`<form method="post" action="${view.path}/login">${renderToken(view)}<input type="hidden" name="prompt" value="${prompt}"><button class="second">${view.language.text(label)}${what && html`<span class="hide"> ${isolate(what)}</span>`}</button></form>`;
 }

@@ -1,9 +1,9 @@
 import type { LoginMethod } from '../../config/login-methods.ts';
 import type { Html } from '../../http/html.ts';
 import type { Language } from '../../texts/texts.ts';
-import type { CodeFigures } from '../code-figures.ts';
-import type { PageApplication } from '../page-application.ts';
-import type { PagePlace } from '../page-place.ts';
+import type { PagePlace } from '../browser/language-choice.ts';
+import type { CodeFigures } from './alerts.ts';
+import type { PageApplication } from './page-application.ts';
 
 /** The data of every page. */
 export interface PageView {

@@ -6,10 +6,10 @@ import { endUserSessions } from '../../domain/lifecycle/end-user-sessions.ts';
 import { updateUser } from '../../domain/users/update-user.ts';
 import { send } from '../../http/exchange.ts';
 import { html } from '../../http/html.ts';
-import { pickFields } from '../../login-page/login-context.ts';
-import type { Account, AccountSection } from '../../login-page/page-offer.ts';
-import { ADDRESS_FIELD } from '../../login-page/pages/email-form.ts';
-import { sendPage } from '../../login-page/responses.ts';
+import { pickFields } from '../../login-page/offer/login-context.ts';
+import type { Account, AccountSection } from '../../login-page/offer/page-offer.ts';
+import { ADDRESS_FIELD } from '../../login-page/pages/parts.ts';
+import { sendPage } from '../../login-page/pages/responses.ts';
 import type { TextKey } from '../../texts/texts.ts';
 import {
   redeemAddressCode,

@@ -2,8 +2,8 @@
 
 import { openToken, sealToken } from '../../domain/crypto/aes-gcm.ts';
 import type { HttpContext } from '../../http/http-context.ts';
-import { cookieName, type IdentifiedBrowser, readCookie, setCookie } from '../../login-page/browser-cookie.ts';
-import type { BrowserSignIn, OwnBrowser } from '../../login-page/browser-sign-in.ts';
+import { cookieName, type IdentifiedBrowser, readCookie, setCookie } from '../../login-page/browser/browser-cookie.ts';
+import type { BrowserSignIn, OwnBrowser } from '../../login-page/offer/browser-sign-ins.ts';
 import type { AccountSignIn } from './domain/find-account.ts';
 
 const COOKIE = 'usher-account';

@@ -5,10 +5,10 @@ import { createAuthPageLink, generateAuthUrl } from '../../domain/login/generate
 import { hmac } from '../../domain/login/login-code.ts';
 import { siteOf } from '../../domain/login/network.ts';
 import { type RateLimit, takePermit } from '../../domain/login/rate-limit.ts';
-import { pickFields } from '../../login-page/login-context.ts';
-import { beginLogin, endLogin, type PendingLoginsCookie } from '../../login-page/pending-logins.ts';
-import { sendRedirect } from '../../login-page/responses.ts';
-import { signOutHere } from '../../login-page/sign-out-here.ts';
+import { beginLogin, endLogin, type PendingLoginsCookie } from '../../login-page/browser/pending-logins.ts';
+import { signOutHere } from '../../login-page/offer/browser-sign-ins.ts';
+import { pickFields } from '../../login-page/offer/login-context.ts';
+import { sendRedirect } from '../../login-page/pages/responses.ts';
 import { writeAccountCookie } from './account-cookie.ts';
 import { type AccountRequest, accountUrlOf, readAccount, redirect } from './account-request.ts';
 import { ACCOUNT_CLIENT_ID, accountApplication } from './domain/account-application.ts';

@@ -4,12 +4,11 @@ import type { Call } from '../../domain/core/call.ts';
 import { ServiceError } from '../../domain/core/errors.ts';
 import { takeChangePermit } from '../../domain/login/change-permits.ts';
 import { FRESH_MINUTES } from '../../domain/login/sign-in-age.ts';
-import type { Action } from '../../login-page/action.ts';
-import { alertFor, alertKeyOf } from '../../login-page/alerts.ts';
-import { pickFields } from '../../login-page/login-context.ts';
-import type { LoginRequest } from '../../login-page/login-request.ts';
-import type { Account, AccountFormView, AccountQuery } from '../../login-page/page-offer.ts';
-import { sendRedirect } from '../../login-page/responses.ts';
+import { pickFields } from '../../login-page/offer/login-context.ts';
+import type { Action, LoginRequest } from '../../login-page/offer/login-request.ts';
+import type { Account, AccountFormView, AccountQuery } from '../../login-page/offer/page-offer.ts';
+import { alertFor, alertKeyOf } from '../../login-page/pages/alerts.ts';
+import { sendRedirect } from '../../login-page/pages/responses.ts';
 import { readAccountCookie, writeAccountCookie } from './account-cookie.ts';
 import { type AccountSignIn, findAccount } from './domain/find-account.ts';
 

@@ -1,8 +1,8 @@
 /** The account page, where people see and change what Usher stores about them. Other modules add sections and actions. */
 import type { NoticeLinks } from '../../domain/notices/notice-links.ts';
-import type { Action } from '../../login-page/action.ts';
-import type { PageOffer } from '../../login-page/page-offer.ts';
-import { sendPage } from '../../login-page/responses.ts';
+import type { Action } from '../../login-page/offer/login-request.ts';
+import type { PageOffer } from '../../login-page/offer/page-offer.ts';
+import { sendPage } from '../../login-page/pages/responses.ts';
 import type { Module } from '../module.ts';
 import { createAccountActions } from './account-actions.ts';
 import { createBrowserSignIn } from './account-cookie.ts';

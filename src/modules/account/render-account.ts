@@ -3,19 +3,18 @@ import { siteOf } from '../../domain/login/network.ts';
 import { FRESH_MINUTES } from '../../domain/login/sign-in-age.ts';
 import type { User } from '../../domain/users/user.ts';
 import { type Html, html } from '../../http/html.ts';
-import { describeBrowser } from '../../login-page/describe-browser.ts';
-import type { AccountFormView, ShownSection } from '../../login-page/page-offer.ts';
+import type { AccountFormView, ShownSection } from '../../login-page/offer/page-offer.ts';
+import { describeBrowser, renderMethod } from '../../login-page/pages/describe-sign-in.ts';
 import type { PageContent } from '../../login-page/pages/document.ts';
-import { renderFooter } from '../../login-page/pages/footer.ts';
 import {
   renderAccountLink,
   renderAccountPanel,
   renderDevice,
+  renderFooter,
   renderItem,
   renderLoginButton,
   renderToken,
-} from '../../login-page/pages/panel.ts';
-import { renderMethod } from '../../login-page/render-method.ts';
+} from '../../login-page/pages/parts.ts';
 import { isolate } from '../../texts/isolate.ts';
 import { renderAddress } from '../../texts/render-address.ts';
 import type { TextKey } from '../../texts/texts.ts';

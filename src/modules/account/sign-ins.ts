@@ -6,8 +6,8 @@ import { endUserSessions } from '../../domain/lifecycle/end-user-sessions.ts';
 import { removeAdded } from '../../domain/lifecycle/remove-added.ts';
 import { LINK_DAYS } from '../../domain/notices/notice-links.ts';
 import { html } from '../../http/html.ts';
-import { pickFields } from '../../login-page/login-context.ts';
-import { sendPage } from '../../login-page/responses.ts';
+import { pickFields } from '../../login-page/offer/login-context.ts';
+import { sendPage } from '../../login-page/pages/responses.ts';
 import { type AccountRequest, viewOf } from './account-request.ts';
 import { renderAccountForm, renderAccountMessage } from './render-account-form.ts';
 

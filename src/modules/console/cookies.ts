@@ -2,7 +2,7 @@
 import { openToken, sealToken } from '../../domain/crypto/aes-gcm.ts';
 import { FRESH_MINUTES } from '../../domain/login/sign-in-age.ts';
 import type { HttpContext } from '../../http/http-context.ts';
-import { cookieName, readCookie, setCookie } from '../../login-page/browser-cookie.ts';
+import { cookieName, readCookie, setCookie } from '../../login-page/browser/browser-cookie.ts';
 import type { ConsoleKeys } from './keys.ts';
 import { CONSOLE_MAX_AGE_SECONDS } from './statements/console-application.ts';
 

@@ -16,7 +16,7 @@ import { findUserByEmail } from '../../domain/users/find-user-by-email.ts';
 import { getUser } from '../../domain/users/get-user.ts';
 import { headerOf } from '../../http/exchange.ts';
 import { html } from '../../http/html.ts';
-import { beginLogin, endLogin } from '../../login-page/pending-logins.ts';
+import { beginLogin, endLogin } from '../../login-page/browser/pending-logins.ts';
 import { isolate } from '../../texts/isolate.ts';
 import type { ConsoleParts } from './console-parts.ts';
 import { type ConsoleRequest, createOperatorCall, perform } from './console-request.ts';

@@ -2,7 +2,7 @@
 import { verifyWebhook, WebhookVerificationError } from '../../client/verify-webhook.ts';
 import { readBody, sendJson } from '../../http/exchange.ts';
 import type { HttpContext, PathHandler } from '../../http/http-context.ts';
-import { sendPage, sendRedirect } from '../../login-page/responses.ts';
+import { sendPage, sendRedirect } from '../../login-page/pages/responses.ts';
 import type { Demo } from './demo.ts';
 import type { DemoParts } from './demo-parts.ts';
 import { CAFE, DEMO, renderMessage } from './pages.ts';

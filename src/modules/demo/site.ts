@@ -2,7 +2,7 @@
 import { parseCookie, stringifySetCookie } from 'cookie';
 import { headerOf } from '../../http/exchange.ts';
 import type { HttpContext } from '../../http/http-context.ts';
-import { sendPage, sendRedirect } from '../../login-page/responses.ts';
+import { sendPage, sendRedirect } from '../../login-page/pages/responses.ts';
 import { type DemoApplication, SESSION_IDLE_SECONDS } from './applications.ts';
 import { type ActiveSession, renderHome, renderMessage, renderProfile, type SiteView } from './pages.ts';
 import { createState, isOwnState } from './state.ts';

@@ -4,11 +4,10 @@ import { ServiceError } from '../../domain/core/errors.ts';
 import { selectPasskeys } from '../../domain/passkeys/list-passkeys.ts';
 import type { Passkey } from '../../domain/passkeys/passkey.ts';
 import { html } from '../../http/html.ts';
-import type { Action } from '../../login-page/action.ts';
-import { pickFields } from '../../login-page/login-context.ts';
-import type { LoginRequest } from '../../login-page/login-request.ts';
-import type { AccountFormView, AccountPage, ShownSection } from '../../login-page/page-offer.ts';
-import { renderLoginButton } from '../../login-page/pages/panel.ts';
+import { pickFields } from '../../login-page/offer/login-context.ts';
+import type { Action, LoginRequest } from '../../login-page/offer/login-request.ts';
+import type { AccountFormView, AccountPage, ShownSection } from '../../login-page/offer/page-offer.ts';
+import { renderLoginButton } from '../../login-page/pages/parts.ts';
 import { readPasskeyToken, removeAddedPasskey } from './domain/passkey-link.ts';
 import { renderPasskey } from './pages/passkey.ts';
 

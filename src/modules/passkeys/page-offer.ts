@@ -4,10 +4,10 @@ import { createPasskeyDemand, type OperatorSettings } from '../../config/operato
 import { allowsMethod } from '../../domain/applications/branding.ts';
 import { ONE_FACTOR, PHISHING_RESISTANT } from '../../domain/core/assurance.ts';
 import { html } from '../../http/html.ts';
-import type { LoginContext } from '../../login-page/login-context.ts';
-import type { PageOffer } from '../../login-page/page-offer.ts';
+import type { LoginContext } from '../../login-page/offer/login-context.ts';
+import type { PageOffer } from '../../login-page/offer/page-offer.ts';
+import type { AskedSignIn } from '../../login-page/offer/sign-in-ways.ts';
 import type { WayView } from '../../login-page/pages/view.ts';
-import type { AskedSignIn } from '../../login-page/sign-in-way.ts';
 import type { Early } from '../module.ts';
 import { createAddedPasskeyActions, exportPasskeys, renderPasskeyWays } from './account-passkeys.ts';
 import { createChallenge } from './domain/challenge.ts';

@@ -1,7 +1,7 @@
 /** The offer of a passkey, after a sign-in without one. */
 import { requireRecentSignIn } from '../../domain/login/recent-sign-in.ts';
-import { readCookie, setCookie } from '../../login-page/browser-cookie.ts';
-import { type LoginContext, pickFields } from '../../login-page/login-context.ts';
+import { readCookie, setCookie } from '../../login-page/browser/browser-cookie.ts';
+import { type LoginContext, pickFields } from '../../login-page/offer/login-context.ts';
 import { listOwnPasskeys } from './domain/list-own-passkeys.ts';
 import type { RelyingParty } from './domain/relying-party.ts';
 

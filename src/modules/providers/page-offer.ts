@@ -2,7 +2,7 @@
 import { allowsMethod } from '../../domain/applications/branding.ts';
 import { selectIdentities } from '../../domain/identities/list-identities.ts';
 import { watchFiles } from '../../jobs/watch-files.ts';
-import type { PageOffer } from '../../login-page/page-offer.ts';
+import type { PageOffer } from '../../login-page/offer/page-offer.ts';
 import type { Early } from '../module.ts';
 import { createLinkActions } from './account-providers.ts';
 import { deriveAuthorizationKeys } from './domain/authorization-state.ts';

@@ -2,14 +2,12 @@
 
 import { toUuid } from '../../encoding/uuid-bytes.ts';
 import type { HttpContext } from '../../http/http-context.ts';
-import type { Action, Remark } from '../../login-page/action.ts';
-import { readEmailCookie } from '../../login-page/browser-cookie.ts';
-import { leaveSignedIn } from '../../login-page/leave-signed-in.ts';
-import { pickFields } from '../../login-page/login-context.ts';
-import type { LoginRequest } from '../../login-page/login-request.ts';
-import type { AccountPage } from '../../login-page/page-offer.ts';
-import { redirectToForm } from '../../login-page/redirect-to-form.ts';
-import { sendRedirect } from '../../login-page/responses.ts';
+import { readEmailCookie } from '../../login-page/browser/browser-cookie.ts';
+import { pickFields } from '../../login-page/offer/login-context.ts';
+import type { Action, LoginRequest, Remark } from '../../login-page/offer/login-request.ts';
+import type { AccountPage } from '../../login-page/offer/page-offer.ts';
+import { sendRedirect } from '../../login-page/pages/responses.ts';
+import { leaveSignedIn, redirectToForm } from '../../login-page/redirect-to-form.ts';
 import { finishLink } from './account-providers.ts';
 import { readAuthorization } from './domain/authorization-state.ts';
 import { beginProviderLogin, type ProviderSettings } from './domain/begin-provider-login.ts';

@@ -1,5 +1,4 @@
-import type { Remark } from '../../login-page/action.ts';
-import type { LoginPageParts } from '../../login-page/login-request.ts';
+import type { LoginPageParts, Remark } from '../../login-page/offer/login-request.ts';
 
 /** Returns the remark that the provider has refused to tell the address of a person, whom Usher knows nevertheless. */
 export function toRemark(detail: string | undefined): Remark | undefined {

@@ -1,9 +1,9 @@
 /** The sign-ins that browsers remember, on the account page. */
 
 import { html } from '../../http/html.ts';
-import type { AccountFormView, AccountSection, ShownSection } from '../../login-page/page-offer.ts';
-import { renderAccountPanel, renderDevice, renderItem } from '../../login-page/pages/panel.ts';
-import { renderMethod } from '../../login-page/render-method.ts';
+import type { AccountFormView, AccountSection, ShownSection } from '../../login-page/offer/page-offer.ts';
+import { renderMethod } from '../../login-page/pages/describe-sign-in.ts';
+import { renderAccountPanel, renderDevice, renderItem } from '../../login-page/pages/parts.ts';
 import { isolate } from '../../texts/isolate.ts';
 import {
   type AccountRememberedSignIn,

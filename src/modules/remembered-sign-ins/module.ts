@@ -1,14 +1,11 @@
 /** Sign-ins that browsers remember, so that people continue them in other applications: "Continue as". */
 
-import type { Action } from '../../login-page/action.ts';
-import { keepAnswer } from '../../login-page/answer-cookie.ts';
-import type { BrowserSignIn } from '../../login-page/browser-sign-in.ts';
-import type { LoginRequest } from '../../login-page/login-request.ts';
-import type { PageOffer } from '../../login-page/page-offer.ts';
+import { keepAnswer } from '../../login-page/browser/browser-cookie.ts';
+import { type BrowserSignIn, type RememberedSignIns, signOutHere } from '../../login-page/offer/browser-sign-ins.ts';
+import type { Action, LoginRequest } from '../../login-page/offer/login-request.ts';
+import type { PageOffer } from '../../login-page/offer/page-offer.ts';
+import { sendRedirect } from '../../login-page/pages/responses.ts';
 import { redirectToForm } from '../../login-page/redirect-to-form.ts';
-import type { RememberedSignIns } from '../../login-page/remembered-sign-ins.ts';
-import { sendRedirect } from '../../login-page/responses.ts';
-import { signOutHere } from '../../login-page/sign-out-here.ts';
 import type { Module } from '../module.ts';
 import { ACCOUNT_SECTION } from './account-section.ts';
 import { completeRememberedLogin } from './domain/complete-remembered-login.ts';

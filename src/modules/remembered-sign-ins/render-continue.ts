@@ -1,10 +1,10 @@
 import { showEmail } from '../../config/email-address.ts';
 import { html } from '../../http/html.ts';
 import type { PageContent } from '../../login-page/pages/document.ts';
-import { renderFooter } from '../../login-page/pages/footer.ts';
 import {
   renderAlert,
   renderCancel,
+  renderFooter,
   renderHeading,
   renderHidden,
   renderMark,

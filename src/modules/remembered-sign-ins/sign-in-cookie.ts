@@ -1,7 +1,7 @@
 /** The cookie of the sign-in that a browser remembers. */
 import type { HttpContext } from '../../http/http-context.ts';
-import { cookieName, type KnownBrowser, readCookie, setCookie } from '../../login-page/browser-cookie.ts';
-import type { OwnBrowser } from '../../login-page/browser-sign-in.ts';
+import { cookieName, type KnownBrowser, readCookie, setCookie } from '../../login-page/browser/browser-cookie.ts';
+import type { OwnBrowser } from '../../login-page/offer/browser-sign-ins.ts';
 import { forgetSignIn } from './domain/forget-sign-in.ts';
 
 /** This cookie has a new value after every sign-in, unlike the cookie that identifies the browser. */

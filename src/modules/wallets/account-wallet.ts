@@ -5,19 +5,18 @@ import { findRecentSignIn } from '../../domain/login/recent-sign-in.ts';
 import { updateUser } from '../../domain/users/update-user.ts';
 import type { User } from '../../domain/users/user.ts';
 import { html } from '../../http/html.ts';
-import type { Action } from '../../login-page/action.ts';
-import { alertFor, alertKeyOf } from '../../login-page/alerts.ts';
-import { pickFields } from '../../login-page/login-context.ts';
-import type { LoginRequest } from '../../login-page/login-request.ts';
+import { pickFields } from '../../login-page/offer/login-context.ts';
+import type { Action, LoginRequest } from '../../login-page/offer/login-request.ts';
 import type {
   Account,
   AccountFormView,
   AccountPage,
   AccountSection,
   ShownSection,
-} from '../../login-page/page-offer.ts';
-import { renderAccountLink, renderItem } from '../../login-page/pages/panel.ts';
-import { sendPage, sendScriptResponse } from '../../login-page/responses.ts';
+} from '../../login-page/offer/page-offer.ts';
+import { alertFor, alertKeyOf } from '../../login-page/pages/alerts.ts';
+import { renderAccountLink, renderItem } from '../../login-page/pages/parts.ts';
+import { sendPage, sendScriptResponse } from '../../login-page/pages/responses.ts';
 import { addWallet, createLinkMessage } from './domain/add-wallet.ts';
 import { renderNewWallet } from './pages/wallet-form.ts';
 

@@ -1,12 +1,12 @@
 /** Wallets, as a part of the login page and the account page. */
 
 import { allowsMethod } from '../../domain/applications/branding.ts';
-import type { Action } from '../../login-page/action.ts';
-import { continueAfter } from '../../login-page/leave-signed-in.ts';
-import { pickFields } from '../../login-page/login-context.ts';
-import type { PageOffer } from '../../login-page/page-offer.ts';
+import { pickFields } from '../../login-page/offer/login-context.ts';
+import type { Action } from '../../login-page/offer/login-request.ts';
+import type { PageOffer } from '../../login-page/offer/page-offer.ts';
+import { sendScriptResponse } from '../../login-page/pages/responses.ts';
 import type { WayView } from '../../login-page/pages/view.ts';
-import { sendScriptResponse } from '../../login-page/responses.ts';
+import { continueAfter } from '../../login-page/redirect-to-form.ts';
 import { createAccountWalletActions, WALLET_NOTES, WALLET_SECTION } from './account-wallet.ts';
 import { createWalletChallenge } from './domain/create-wallet-challenge.ts';
 import { redeemWalletSignature } from './domain/redeem-wallet-signature.ts';

@@ -1,6 +1,6 @@
 /** Panels, facts, links and buttons, and how addresses, browsers and IDs are shown. */
 import { type Html, html } from '../../../http/html.ts';
-import { describeBrowser } from '../../../login-page/describe-browser.ts';
+import { describeBrowser } from '../../../login-page/pages/describe-sign-in.ts';
 import { isolate } from '../../../texts/isolate.ts';
 import type { ConsoleRequest } from '../console-request.ts';
 import { renderForm } from './form.ts';

@@ -1,7 +1,7 @@
 /** The endpoint at which a device begins a login (RFC 8628, section 3.1), also for a resource (RFC 8707, section 2). */
 import { levelOfAcrValues, ONE_FACTOR } from '../../../domain/core/assurance.ts';
 import type { ApplicationCall } from '../../../domain/core/call.ts';
-import type { NetworkLimit } from '../../../login-page/network-limit.ts';
+import type { NetworkLimit } from '../../../login-page/browser/network-limit.ts';
 import { beginDeviceLogin, DEVICE_LOGIN_SECONDS, POLL_SECONDS } from '../domain/devices/begin-device-login.ts';
 import { resourceOfRegistered } from '../domain/grants/choose-resource.ts';
 import { chooseScope } from '../domain/grants/narrow-scope.ts';

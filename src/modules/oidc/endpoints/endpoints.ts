@@ -3,7 +3,7 @@
 import type { Logger } from 'pino';
 import type { LiveSessions } from '../../../domain/sessions/live-sessions.ts';
 import type { AuthTokens } from '../../../domain/tokens/auth-tokens.ts';
-import type { NetworkLimit } from '../../../login-page/network-limit.ts';
+import type { NetworkLimit } from '../../../login-page/browser/network-limit.ts';
 import type { LiveGrants } from '../domain/grants/live-grants.ts';
 import type { MachineKeys } from '../domain/machines/machine-keys.ts';
 import type { OidcProvider } from '../domain/tokens/provider.ts';

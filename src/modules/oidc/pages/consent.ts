@@ -5,16 +5,19 @@ import { isSignInLive } from '../../../domain/login/find-login-state.ts';
 import { IMPERSONATION } from '../../../domain/tokens/verify-token.ts';
 import { toUuid } from '../../../encoding/uuid-bytes.ts';
 import { html } from '../../../http/html.ts';
-import { bindAnswer } from '../../../login-page/answer-cookie.ts';
-import { identifyBrowser, isOwnForm, type KnownBrowser } from '../../../login-page/browser-cookie.ts';
-import { loginPathOf } from '../../../login-page/login-request.ts';
-import { toPageApplication } from '../../../login-page/page-application.ts';
-import { renderQuery } from '../../../login-page/page-place.ts';
+import {
+  bindAnswer,
+  identifyBrowser,
+  isOwnForm,
+  type KnownBrowser,
+} from '../../../login-page/browser/browser-cookie.ts';
+import { renderQuery } from '../../../login-page/browser/language-choice.ts';
+import { loginPathOf } from '../../../login-page/offer/login-request.ts';
 import type { PageContent } from '../../../login-page/pages/document.ts';
-import { renderFooter } from '../../../login-page/pages/footer.ts';
-import { renderHeading, renderMark } from '../../../login-page/pages/parts.ts';
+import { toPageApplication } from '../../../login-page/pages/page-application.ts';
+import { renderFooter, renderHeading, renderMark } from '../../../login-page/pages/parts.ts';
+import { sendPage } from '../../../login-page/pages/responses.ts';
 import type { PageView } from '../../../login-page/pages/view.ts';
-import { sendPage } from '../../../login-page/responses.ts';
 import { isolate } from '../../../texts/isolate.ts';
 import { renderAddress } from '../../../texts/render-address.ts';
 import { awaitsConsent, codeOf, isCodeLive } from '../domain/authorization/authorization-answer.ts';

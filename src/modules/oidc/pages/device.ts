@@ -4,11 +4,15 @@
  */
 import { isSignInLive } from '../../../domain/login/find-login-state.ts';
 import { createAuthPageLink } from '../../../domain/login/generate-auth-url.ts';
-import { bindAnswer } from '../../../login-page/answer-cookie.ts';
-import { type IdentifiedBrowser, identifyBrowser, isOwnForm } from '../../../login-page/browser-cookie.ts';
-import { loginPathOf } from '../../../login-page/login-request.ts';
-import { toPageApplication } from '../../../login-page/page-application.ts';
-import { sendPage, sendRedirect } from '../../../login-page/responses.ts';
+import {
+  bindAnswer,
+  type IdentifiedBrowser,
+  identifyBrowser,
+  isOwnForm,
+} from '../../../login-page/browser/browser-cookie.ts';
+import { loginPathOf } from '../../../login-page/offer/login-request.ts';
+import { toPageApplication } from '../../../login-page/pages/page-application.ts';
+import { sendPage, sendRedirect } from '../../../login-page/pages/responses.ts';
 import { DEVICE_PATHS } from '../domain/authorization/authorization-answer.ts';
 import { allowDevice, denyDevice } from '../domain/devices/decide-device-login.ts';
 import { readUserCode } from '../domain/devices/device-codes.ts';

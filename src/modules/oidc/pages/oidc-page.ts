@@ -2,10 +2,9 @@
 
 import type { Call } from '../../../domain/core/call.ts';
 import type { HttpContext } from '../../../http/http-context.ts';
-import type { LanguageChoice } from '../../../login-page/language-choice.ts';
-import type { LoginPageParts } from '../../../login-page/login-request.ts';
-import type { NetworkLimit } from '../../../login-page/network-limit.ts';
-import type { PagePlace } from '../../../login-page/page-place.ts';
+import type { LanguageChoice, PagePlace } from '../../../login-page/browser/language-choice.ts';
+import type { NetworkLimit } from '../../../login-page/browser/network-limit.ts';
+import type { LoginPageParts } from '../../../login-page/offer/login-request.ts';
 import { ERROR_PAGES, type ErrorPage } from '../../../login-page/pages/error.ts';
 import type { ClientDocuments } from '../clients/client-documents.ts';
 import type { OidcClients } from '../clients/oidc-clients.ts';

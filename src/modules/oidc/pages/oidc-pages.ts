@@ -2,11 +2,10 @@
 import type { Admission } from '../../../api/admission.ts';
 import type { HttpContext, PathHandler } from '../../../http/http-context.ts';
 import { STRICT_TRANSPORT_SECURITY } from '../../../http/tls.ts';
-import { readLanguageChoice, rememberLanguage } from '../../../login-page/language-choice.ts';
-import { NetworkLimit } from '../../../login-page/network-limit.ts';
-import { keepParameters } from '../../../login-page/page-place.ts';
-import { readPostedForm } from '../../../login-page/read-posted-form.ts';
-import { sendErrorPage } from '../../../login-page/responses.ts';
+import { keepParameters, readLanguageChoice, rememberLanguage } from '../../../login-page/browser/language-choice.ts';
+import { NetworkLimit } from '../../../login-page/browser/network-limit.ts';
+import { readPostedForm } from '../../../login-page/offer/login-context.ts';
+import { sendErrorPage } from '../../../login-page/pages/responses.ts';
 import { OidcClients } from '../clients/oidc-clients.ts';
 import { CONSENT_PATH, DEVICE_PATHS } from '../domain/authorization/authorization-answer.ts';
 import { AUTHORIZE_PARAMETERS } from '../domain/authorization/authorization-request.ts';

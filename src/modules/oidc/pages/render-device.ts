@@ -1,11 +1,10 @@
 import { networkOf, siteOf } from '../../../domain/login/network.ts';
 import { type Html, html } from '../../../http/html.ts';
 import { MARK } from '../../../http/mark.ts';
-import type { PageApplication } from '../../../login-page/page-application.ts';
-import { renderQuery } from '../../../login-page/page-place.ts';
+import { renderQuery } from '../../../login-page/browser/language-choice.ts';
 import type { PageContent } from '../../../login-page/pages/document.ts';
-import { renderFooter } from '../../../login-page/pages/footer.ts';
-import { renderAlert, renderHeading, renderMark } from '../../../login-page/pages/parts.ts';
+import type { PageApplication } from '../../../login-page/pages/page-application.ts';
+import { renderAlert, renderFooter, renderHeading, renderMark } from '../../../login-page/pages/parts.ts';
 import type { PageView } from '../../../login-page/pages/view.ts';
 import type { DeviceLogin } from '../domain/devices/find-device-login.ts';
 

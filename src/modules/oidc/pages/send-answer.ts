@@ -5,7 +5,7 @@ import { html } from '../../../http/html.ts';
 import { readScript } from '../../../http/inline-files.ts';
 import type { PageContent } from '../../../login-page/pages/document.ts';
 import { renderHeading } from '../../../login-page/pages/parts.ts';
-import { sendPage, sendRedirect } from '../../../login-page/responses.ts';
+import { sendPage, sendRedirect } from '../../../login-page/pages/responses.ts';
 import type { Language } from '../../../texts/texts.ts';
 import { type AnswerParameters, answerOf, isCodeLive } from '../domain/authorization/authorization-answer.ts';
 import { readCode } from '../domain/tokens/code.ts';

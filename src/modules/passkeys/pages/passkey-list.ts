@@ -2,8 +2,13 @@ import type { Passkey } from '../../../domain/passkeys/passkey.ts';
 import { type Html, html } from '../../../http/html.ts';
 import { readStyle } from '../../../http/inline-files.ts';
 import type { PageContent } from '../../../login-page/pages/document.ts';
-import { renderFooter } from '../../../login-page/pages/footer.ts';
-import { renderAlert, renderHeading, renderLogin, renderOwnLogin } from '../../../login-page/pages/parts.ts';
+import {
+  renderAlert,
+  renderFooter,
+  renderHeading,
+  renderLogin,
+  renderOwnLogin,
+} from '../../../login-page/pages/parts.ts';
 import { isolate } from '../../../texts/isolate.ts';
 import { MAX_PASSKEY_NAME } from '../domain/rename-passkey.ts';
 import { renderPasskey } from './passkey.ts';

@@ -1,7 +1,6 @@
 import { html } from '../../../http/html.ts';
 import type { PageContent } from '../../../login-page/pages/document.ts';
-import { renderFooter } from '../../../login-page/pages/footer.ts';
-import { renderAlert, renderHeading, renderOwnLogin } from '../../../login-page/pages/parts.ts';
+import { renderAlert, renderFooter, renderHeading, renderOwnLogin } from '../../../login-page/pages/parts.ts';
 import { PASSKEY_CREATION_SCRIPT, PASSKEY_MARK, renderNewPasskey } from './passkey-form.ts';
 import type { PasskeysView } from './view.ts';
 

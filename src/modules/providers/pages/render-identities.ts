@@ -1,8 +1,8 @@
 import type { UserIdentity } from '../../../domain/identities/list-identities.ts';
 import type { ProviderNames } from '../../../domain/identities/provider-names.ts';
 import { type Html, html } from '../../../http/html.ts';
-import type { AccountFormView, ShownSection } from '../../../login-page/page-offer.ts';
-import { renderItem, renderToken } from '../../../login-page/pages/panel.ts';
+import type { AccountFormView, ShownSection } from '../../../login-page/offer/page-offer.ts';
+import { renderItem, renderToken } from '../../../login-page/pages/parts.ts';
 import { isolate } from '../../../texts/isolate.ts';
 
 /** The accounts at other providers that a person has linked, for the account page. */

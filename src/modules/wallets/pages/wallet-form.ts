@@ -1,11 +1,16 @@
 import { RECENT_MINUTES } from '../../../domain/login/sign-in-age.ts';
 import { Html, html } from '../../../http/html.ts';
 import { readScript } from '../../../http/inline-files.ts';
-import type { AccountFormView } from '../../../login-page/page-offer.ts';
+import type { AccountFormView } from '../../../login-page/offer/page-offer.ts';
 import type { PageContent } from '../../../login-page/pages/document.ts';
-import { renderFooter } from '../../../login-page/pages/footer.ts';
-import { renderLoginButton, renderToken } from '../../../login-page/pages/panel.ts';
-import { renderAlert, renderHeading, renderHidden } from '../../../login-page/pages/parts.ts';
+import {
+  renderAlert,
+  renderFooter,
+  renderHeading,
+  renderHidden,
+  renderLoginButton,
+  renderToken,
+} from '../../../login-page/pages/parts.ts';
 import type { FormView } from '../../../login-page/pages/view.ts';
 import type { Language } from '../../../texts/texts.ts';
 import { MAX_SIGNATURE_BYTES } from '../domain/ethereum.ts';

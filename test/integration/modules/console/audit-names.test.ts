@@ -6,7 +6,7 @@ import { isFrequentAction } from '../../../../src/database/schema/audit-schema.t
 import { listAuditEvents } from '../../../../src/domain/audit/list-audit-events.ts';
 import { PageTokens } from '../../../../src/domain/pages/page-tokens.ts';
 import { ACTIONS } from '../../../../src/login-page/actions.ts';
-import { createPartActions } from '../../../../src/login-page/page-offer.ts';
+import { createPartActions } from '../../../../src/login-page/offer/page-offer.ts';
 import { ACTION_TEXTS } from '../../../../src/modules/console/parts/action-texts.ts';
 import { renderAuditList } from '../../../../src/modules/console/parts/audit-list.ts';
 import { collectOffers } from '../../../../src/modules/open-modules.ts';

@@ -1,6 +1,6 @@
 /** How much of a request its page repeats. */
 import { afterAll, describe, expect, it, test } from 'vitest';
-import { keepParameters } from '../../../../../src/login-page/page-place.ts';
+import { keepParameters } from '../../../../../src/login-page/browser/language-choice.ts';
 import { request } from '../../../../support/http.ts';
 import { LoginFixture } from '../../../../support/login-fixture.ts';
 import { authorizationOf, createRsaJwk } from '../../../../support/oidc.ts';

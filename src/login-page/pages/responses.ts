@@ -1,11 +1,11 @@
 /** The responses of the login page, with their security headers. */
 import { randomBytes } from 'node:crypto';
-import { send, sendJson, toPageHeaders } from '../http/exchange.ts';
-import type { HttpContext } from '../http/http-context.ts';
-import { ENGLISH } from '../texts/texts.ts';
-import { type PageContent, renderDocument } from './pages/document.ts';
-import { describeError, ERROR_PAGES, type ErrorPage, renderError } from './pages/error.ts';
-import type { PageView } from './pages/view.ts';
+import { send, sendJson, toPageHeaders } from '../../http/exchange.ts';
+import type { HttpContext } from '../../http/http-context.ts';
+import { ENGLISH } from '../../texts/texts.ts';
+import { type PageContent, renderDocument } from './document.ts';
+import { describeError, ERROR_PAGES, type ErrorPage, renderError } from './error.ts';
+import type { PageView } from './view.ts';
 
 export function sendPage(
   context: HttpContext,

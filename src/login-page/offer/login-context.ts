@@ -1,11 +1,13 @@
 /** What a request to the login page or the account page has of its own. */
 import type { Logger } from 'pino';
-import type { Call } from '../domain/core/call.ts';
-import type { HttpContext } from '../http/http-context.ts';
-import type { KnownBrowser } from './browser-cookie.ts';
-import { readCodeFigures } from './code-figures.ts';
-import type { LanguageChoice } from './language-choice.ts';
-import type { PagePlace } from './page-place.ts';
+import { isForm } from '../../api/media-type.ts';
+import type { Call } from '../../domain/core/call.ts';
+import { HttpError } from '../../http/errors.ts';
+import { readBody } from '../../http/exchange.ts';
+import type { HttpContext } from '../../http/http-context.ts';
+import type { KnownBrowser } from '../browser/browser-cookie.ts';
+import type { LanguageChoice, PagePlace } from '../browser/language-choice.ts';
+import { readCodeFigures } from '../pages/alerts.ts';
 
 export interface LoginContext {
   readonly context: HttpContext;
@@ -45,4 +47,10 @@ export function pickFields<Name extends string>(
   ...names: readonly Name[]
 ): Readonly<Record<Name, string>> {
   return Object.fromEntries(names.map((name) => [name, form.get(name) ?? ''])) as Record<Name, string>;
+}
+
+/** Returns the body of a posted form. @throws HttpError 415, 413 or 408 */
+export async function readPostedForm({ request }: HttpContext, maxBytes: number, deadline: number): Promise<string> {
+  if (!isForm(request)) throw new HttpError('UNSUPPORTED_MEDIA_TYPE');
+  return (await readBody(request, maxBytes, deadline)).toString('utf8');
 }

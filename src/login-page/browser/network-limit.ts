@@ -1,5 +1,5 @@
-import { createLruCache } from '../domain/cache/lru-cache.ts';
-import { networkOf, siteOf } from '../domain/login/network.ts';
+import { createLruCache } from '../../domain/cache/lru-cache.ts';
+import { networkOf, siteOf } from '../../domain/login/network.ts';
 
 /** Bounds the memory. The bucket of a busy site stays, however many networks it has. */
 const MAX_BUCKETS = 20_000;

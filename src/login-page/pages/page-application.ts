@@ -1,10 +1,9 @@
 /** The application of a login, as its pages show it. */
-
-import { logoPathOf } from '../domain/applications/logo-path.ts';
-import { ACCOUNT_APPLICATION_ID } from '../domain/core/own-applications.ts';
-import type { LoginApplication } from '../domain/login/find-login-application.ts';
-import type { LoginIntent } from '../domain/login/login-intent.ts';
-import type { Language } from '../texts/texts.ts';
+import { logoPathOf } from '../../domain/applications/logo-path.ts';
+import { ACCOUNT_APPLICATION_ID } from '../../domain/core/own-applications.ts';
+import type { LoginApplication } from '../../domain/login/find-login-application.ts';
+import type { LoginIntent } from '../../domain/login/login-intent.ts';
+import type { Language } from '../../texts/texts.ts';
 
 interface PageLogo {
   readonly path: string;

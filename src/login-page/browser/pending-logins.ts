@@ -1,9 +1,8 @@
 /** The logins that a browser has pending at one of Usher's own applications, in a cookie that only Usher can read. */
-
 import { hash, randomBytes } from 'node:crypto';
-import { openToken, sealToken } from '../domain/crypto/aes-gcm.ts';
-import { INTENT_LIFETIME_MS } from '../domain/login/generate-auth-url.ts';
-import type { HttpContext } from '../http/http-context.ts';
+import { openToken, sealToken } from '../../domain/crypto/aes-gcm.ts';
+import { INTENT_LIFETIME_MS } from '../../domain/login/generate-auth-url.ts';
+import type { HttpContext } from '../../http/http-context.ts';
 import { cookieName, isSameText, readCookie, setCookie } from './browser-cookie.ts';
 
 /** As long as a login intent can be completed. */

@@ -1,10 +1,40 @@
-/** The ways to sign in of all modules, as the login page, the account page and the rest of Usher use them. */
-import { ONE_FACTOR } from '../domain/core/assurance.ts';
-import { NO_PROVIDERS, type ProviderNames } from '../domain/identities/provider-names.ts';
+/** What a module adds to the login page: a way to sign in, beside codes. */
+import type { Logger } from 'pino';
+import type { Branding } from '../../domain/applications/branding.ts';
+import { ONE_FACTOR } from '../../domain/core/assurance.ts';
+import { NO_PROVIDERS, type ProviderNames } from '../../domain/identities/provider-names.ts';
+import type { WayView } from '../pages/view.ts';
 import type { LoginContext } from './login-context.ts';
-import type { WayView } from './pages/view.ts';
-import type { AskedSignIn, SignInWay } from './sign-in-way.ts';
 
+/** What a login asks of a sign-in. */
+export interface AskedSignIn extends Pick<Branding, 'loginMethods'> {
+  /** The lowest level that completes it. */
+  readonly requiredAssurance: number;
+}
+
+export interface SignInWay {
+  /** The highest level of assurance that it can show. One factor if absent. */
+  readonly highest?: number;
+  /** Its forms are below those of all others. */
+  readonly isLast?: boolean;
+  /**
+   * Returns what the pages of a login show of it, or undefined if people cannot sign in to the application by it.
+   *
+   * @param login what its application allows, and the level that it demands
+   * @param request undefined for a preview
+   */
+  view(login: AskedSignIn, request?: LoginContext): WayView | undefined;
+  /** Returns the page that the person wants to see after the sign-in, before the application. */
+  findWantedPage?(request: LoginContext, prompt?: string): string | undefined;
+  /** Returns the page with an offer that is due after a sign-in by another method. */
+  findDueOffer?(request: LoginContext): Promise<string | undefined>;
+  /** The providers whose IDs are methods of sign-ins. */
+  readonly providers?: ProviderNames;
+  /** Runs its background job until the signal is aborted. */
+  run?(parts: { readonly logger: Logger; readonly signal: AbortSignal }): Promise<void>;
+}
+
+/** The ways of all modules, as the login page, the account page and the rest of Usher use them. */
 export class SignInWays {
   readonly providers: ProviderNames;
   readonly #ways: readonly SignInWay[];

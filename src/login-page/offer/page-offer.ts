@@ -1,18 +1,14 @@
 /** What optional parts add to Usher's pages. They meet here, and do not know each other. */
-import type { Call } from '../domain/core/call.ts';
-import type { NoticeLinks } from '../domain/notices/notice-links.ts';
-import type { User } from '../domain/users/user.ts';
-import type { Html } from '../http/html.ts';
-import type { TextKey } from '../texts/texts.ts';
-import type { Action } from './action.ts';
-import type { AlertKey } from './alerts.ts';
-import type { BrowserSignIn } from './browser-sign-in.ts';
-import type { LoginRequest } from './login-request.ts';
-import type { PageParts } from './page-parts.ts';
-import type { PageView } from './pages/view.ts';
-import type { RememberedSignIns } from './remembered-sign-ins.ts';
-import type { SignInWay } from './sign-in-way.ts';
-import { SignInWays } from './sign-in-ways.ts';
+import type { Call } from '../../domain/core/call.ts';
+import type { NoticeLinks } from '../../domain/notices/notice-links.ts';
+import type { User } from '../../domain/users/user.ts';
+import type { Html } from '../../http/html.ts';
+import type { TextKey } from '../../texts/texts.ts';
+import type { AlertKey } from '../pages/alerts.ts';
+import type { PageView } from '../pages/view.ts';
+import type { BrowserSignIn, RememberedSignIns } from './browser-sign-ins.ts';
+import type { Action, LoginRequest, PageParts } from './login-request.ts';
+import { type SignInWay, SignInWays } from './sign-in-ways.ts';
 
 export interface PageOffer {
   /**
