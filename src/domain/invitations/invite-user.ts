@@ -21,7 +21,7 @@ import {
 import { foldEmail } from '../login/known-origins.ts';
 import { hmac, type LoginCodeKeys } from '../login/login-code.ts';
 import { isMutedFor } from '../login/muted-addresses.ts';
-import { type RateLimit, takePermit } from '../login/rate-limit.ts';
+import { ONCE_A_DAY, type RateLimit, takePermit } from '../login/rate-limit.ts';
 import { noticeParameters, noticesOf } from '../notices/store-notice.ts';
 import { toIsoText } from '../outbox/insert-message.ts';
 import { removeIfErased } from '../users/personal-data.ts';
@@ -33,8 +33,6 @@ const DEFAULT_DAYS = 30;
 /** Of an application: 100 at once, and 100 an hour. */
 const INVITATIONS: RateLimit = { burst: 100, intervalMs: 36_000 };
 const MAX_OPEN = 1_000;
-/** To an address, whichever application invites it. */
-const EMAILS: RateLimit = { burst: 1, intervalMs: DAY_MS };
 /** How often a statement runs that has met a concurrent insert of the same user. */
 const TRIES = 3;
 
@@ -130,7 +128,7 @@ async function invite(call: Call, keys: LoginCodeKeys, wanted: Wanted): Promise<
 async function mayMail(call: Call, keys: LoginCodeKeys, email: string): Promise<boolean> {
   const isMuted = await isMutedFor(call, keys, { email, familiarity: 'stranger' });
   const key = hmac(keys[0], `invitations to ${foldEmail(email)}`);
-  return (await takePermit(call, key, EMAILS)) && !isMuted;
+  return (await takePermit(call, key, ONCE_A_DAY)) && !isMuted;
 }
 
 async function requireGroups({ run }: Call, groupIds: readonly string[]): Promise<void> {

@@ -2,7 +2,7 @@
  * Codes sent by e-mail. All possible codes can be tried, so the database holds HMACs instead of plain hashes. A code is
  * derived from its ID, so that Usher can send it again without storing it.
  */
-import { createHmac, timingSafeEqual } from 'node:crypto';
+import { createHmac, type KeyObject, timingSafeEqual } from 'node:crypto';
 import { deriveKeys } from '../crypto/aes-gcm.ts';
 
 /** How long a code is valid. */
@@ -47,7 +47,7 @@ export function isLoginCode(keys: LoginCodeKeys, id: string, code: string, diges
 }
 
 /** Returns an HMAC-SHA-256. Unlike a hash, it lets nobody without the key find the text by trying. */
-export function hmac(key: Buffer | undefined, text: string): Buffer {
-  if (!key) throw new Error('There is no key for login codes');
+export function hmac(key: Buffer | KeyObject | undefined, text: string): Buffer {
+  if (!key) throw new Error('There is no key for an HMAC');
   return createHmac('sha256', key).update(text).digest();
 }

@@ -1,17 +1,13 @@
 /** Remembers where somebody signed in without a code, and tells the user of a place that is new. */
 import { sql } from 'drizzle-orm';
 import { users } from '../../database/schema/schema.ts';
-import { DAY_MS } from '../../database/schema/table-facts.ts';
 import { p, statement } from '../../database/sql/template.ts';
 import type { Call } from '../core/call.ts';
 import { noticeParameters, noticesOf } from '../notices/store-notice.ts';
 import type { Browser } from '../sessions/browser.ts';
 import { findFamiliarity, rememberOrigin } from './known-origins.ts';
 import { hmac, type LoginCodeKeys } from './login-code.ts';
-import { type RateLimit, takePermit } from './rate-limit.ts';
-
-/** Whoever signs in from a new place each hour would otherwise learn to ignore the e-mails. */
-const NOTICES: RateLimit = { burst: 1, intervalMs: DAY_MS };
+import { ONCE_A_DAY, takePermit } from './rate-limit.ts';
 
 interface SignIn {
   readonly userId: string;
@@ -38,7 +34,8 @@ async function note(call: Call, keys: LoginCodeKeys, browser: Browser, { userId,
   const familiarity = await findFamiliarity(call, keys, browser, email);
   await rememberOrigin(call, keys, browser, { userId, email });
   if (familiarity !== 'stranger' || !call.notices) return;
-  if (!(await takePermit(call, hmac(keys[0], `notices of sign-ins of ${userId}`), NOTICES))) return;
+  // Whoever signs in from a new place each hour would otherwise learn to ignore the e-mails.
+  if (!(await takePermit(call, hmac(keys[0], `notices of sign-ins of ${userId}`), ONCE_A_DAY))) return;
   await call.run(insertNotice, { userId, now: call.now, ...noticeParameters(call, origin) });
   call.notices.wake();
 }

@@ -2,7 +2,7 @@
 
 import type { Call } from '../../domain/core/call.ts';
 import { ServiceError } from '../../domain/core/errors.ts';
-import { takeChangePermit } from '../../domain/login/change-permits.ts';
+import { takeChangePermit } from '../../domain/login/rate-limit.ts';
 import { FRESH_MINUTES } from '../../domain/login/sign-in-age.ts';
 import { pickFields } from '../../login-page/offer/login-context.ts';
 import type { Action, LoginRequest } from '../../login-page/offer/login-request.ts';

@@ -4,7 +4,7 @@
  */
 import { LRUCache } from 'lru-cache';
 import { hmac } from '../../domain/login/login-code.ts';
-import { type RateLimit, takePermit } from '../../domain/login/rate-limit.ts';
+import { ONCE_A_DAY, takePermit } from '../../domain/login/rate-limit.ts';
 import type { ConsoleRequest } from './console-request.ts';
 import { renderSentBefore } from './failure-page.ts';
 import { SENDING_FIELD } from './parts/form.ts';
@@ -13,8 +13,6 @@ import type { Reply } from './route.ts';
 /** Answers may contain a new key, so they are kept only as long as a double click and a slow statement take. */
 const KEPT_MS = 60_000;
 const MAX_KEPT = 50;
-/** One permit in Postgres per form, so that neither another process nor this one repeats it later. */
-const SENDINGS: RateLimit = { burst: 1, intervalMs: 24 * 60 * 60_000 };
 
 export class SentForms {
   readonly #replies = new LRUCache<string, Promise<Reply>>({ max: MAX_KEPT, ttl: KEPT_MS, ttlAutopurge: true });
@@ -46,5 +44,6 @@ async function runOnce(
 ): Promise<Reply> {
   const { call, parts } = request;
   const key = hmac(parts.cookies.keys[0], `console form: ${sending}`);
-  return (await takePermit(call, key, SENDINGS)) ? run() : renderSentBefore(request, back);
+  // In Postgres, so that neither another process nor this one repeats the form later.
+  return (await takePermit(call, key, ONCE_A_DAY)) ? run() : renderSentBefore(request, back);
 }

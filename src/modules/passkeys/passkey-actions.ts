@@ -1,7 +1,7 @@
 /** The actions of passkeys: signing in, and adding, renaming and removing them after a sign-in. */
 
 import { ServiceError } from '../../domain/core/errors.ts';
-import { takeChangePermit } from '../../domain/login/change-permits.ts';
+import { takeChangePermit } from '../../domain/login/rate-limit.ts';
 import { findRecentSignIn, requireRecentSignIn } from '../../domain/login/recent-sign-in.ts';
 import { deletePasskey } from '../../domain/passkeys/delete-passkey.ts';
 import { pickFields } from '../../login-page/offer/login-context.ts';

@@ -2,7 +2,6 @@
 import { ServiceError } from '../../domain/core/errors.ts';
 import { deleteUserIdentity } from '../../domain/identities/delete-identity.ts';
 import { linkIdentity } from '../../domain/identities/link-identity.ts';
-import { takeNetworkPermits } from '../../domain/login/network-permits.ts';
 import { findRecentSignIn, requireRecentSignIn } from '../../domain/login/recent-sign-in.ts';
 import { pickFields } from '../../login-page/offer/login-context.ts';
 import type { Action, LoginRequest, Remark } from '../../login-page/offer/login-request.ts';
@@ -12,7 +11,7 @@ import { sendRedirect } from '../../login-page/pages/responses.ts';
 import { type Authorization, createAuthorization, readAuthorization } from './domain/authorization-state.ts';
 import type { ProviderSettings } from './domain/begin-provider-login.ts';
 import { isRefusedByPerson, toProviderError } from './domain/oauth-errors.ts';
-import { PROVIDER_ANSWERS } from './domain/redeem-provider-answer.ts';
+import { requireProviderPermit } from './domain/redeem-provider-answer.ts';
 import { callbackOf, toRemark } from './provider-callback.ts';
 
 export function createLinkActions(page: AccountPage, settings: ProviderSettings): readonly Action[] {
@@ -94,7 +93,7 @@ async function link(
   const { error } = pickFields(request, 'error');
   if (error) throw toProviderError(error);
   await requireRecentSignIn(call, browser, signIn);
-  await takeNetworkPermits(call, parts.codes, browser, PROVIDER_ANSWERS);
+  await requireProviderPermit(call, parts.codes, browser);
   const callback = new URL(`${callbackOf(parts, fields.provider)}?${context.query}`);
   const connection = settings.providers.require(fields.provider);
   const { issuer, subject, problem } = await connection.identify(callback, authorization);

@@ -6,10 +6,11 @@ import { findProvedIdentityById, keepProvedIdentity, linkIdentity } from '../../
 import type { EmailLoginParts } from '../../../domain/login/complete-email-login.ts';
 import { type Completion, completeLogin, type HowSignedIn } from '../../../domain/login/complete-login.ts';
 import { rememberOrigin } from '../../../domain/login/known-origins.ts';
+import type { LoginCodeSettings } from '../../../domain/login/login-code.ts';
 import { type LoginIntent, requireOpenIntent } from '../../../domain/login/login-intent.ts';
-import { type SharedLimit, takeNetworkPermits } from '../../../domain/login/network-permits.ts';
 import { noteSignIn } from '../../../domain/login/note-sign-in.ts';
 import type { Proved } from '../../../domain/login/proved-user.ts';
+import { type SharedLimit, takeNetworkPermits } from '../../../domain/login/rate-limit.ts';
 import { signUp } from '../../../domain/login/sign-up.ts';
 import { type Browser, toSignInOrigin } from '../../../domain/sessions/browser.ts';
 import { findUserToSignIn } from '../../../domain/users/find-user-by-email.ts';
@@ -22,12 +23,16 @@ import { findEarlierSignIn, freshnessOf, moveAfterCutoffs } from './provider-fre
 import { isOfDomains } from './verified-email.ts';
 
 /** Limits requests to the provider: anybody can begin logins and send codes that only the provider can verify. */
-export const PROVIDER_ANSWERS: SharedLimit = {
+const PROVIDER_ANSWERS: SharedLimit = {
   subject: 'provider answers',
   perNetwork: { burst: 60, intervalMs: 10_000 },
   perSite: { burst: 300, intervalMs: 2_000 },
-  reason: 'TOO_MANY_SIGN_INS',
 };
+
+/** @throws ServiceError `Too many sign-ins` */
+export async function requireProviderPermit(call: Call, codes: LoginCodeSettings, { address }: Browser): Promise<void> {
+  if (!(await takeNetworkPermits(call, codes, address, PROVIDER_ANSWERS))) throw new ServiceError('TOO_MANY_SIGN_INS');
+}
 
 export interface ProviderAnswerParts extends EmailLoginParts {
   /** Whether people can sign in by code. */
@@ -73,7 +78,7 @@ export async function redeemProviderAnswer(
   // A code of the provider works once, so a reload of the page finds the identity that the first request has kept.
   const earlier = await findProvedIdentityById(call, { ...login, id: authorization.id });
   if (earlier) return { email: earlier.email };
-  await takeNetworkPermits(call, parts.codes, browser, PROVIDER_ANSWERS);
+  await requireProviderPermit(call, parts.codes, browser);
   const identity = await connection.identify(callback, authorization);
   if (identity.problem) onProblem?.(identity.problem);
   const authenticatedAt = findEarlierSignIn(call, freshnessOf(intent, purpose), authorization, identity);

@@ -1,12 +1,8 @@
 /** Notices of what people have let act for them: a client that nobody has registered, or a device. */
-import { DAY_MS } from '../../../../database/schema/table-facts.ts';
 import type { Call } from '../../../../domain/core/call.ts';
-import { type RateLimit, takePermit } from '../../../../domain/login/rate-limit.ts';
+import { ONCE_A_DAY, takePermit } from '../../../../domain/login/rate-limit.ts';
 import { type NoticeOrigin, noticeParameters } from '../../../../domain/notices/store-notice.ts';
 import { digestBytes, type SealKeys } from '../tokens/sealed-bytes.ts';
-
-/** Whoever lets the same program in from the same network each morning would otherwise learn to ignore the e-mails. */
-const NOTICES: RateLimit = { burst: 1, intervalMs: DAY_MS };
 
 /** Returns the parameters of `noticesOf`. At most one notice a day is stored about the same access of a user. */
 export async function noticeOfAccess(
@@ -17,5 +13,6 @@ export async function noticeOfAccess(
   const parameters = noticeParameters(call, origin);
   if (parameters.noticeLanguage === null) return parameters;
   const key = digestBytes(keys, Buffer.from(JSON.stringify(['notice of access', ...access])));
-  return (await takePermit(call, key, NOTICES)) ? parameters : { ...parameters, noticeLanguage: null };
+  // Whoever lets the same program in each morning would otherwise learn to ignore the e-mails.
+  return (await takePermit(call, key, ONCE_A_DAY)) ? parameters : { ...parameters, noticeLanguage: null };
 }
