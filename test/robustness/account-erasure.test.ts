@@ -5,7 +5,7 @@ import { Database } from '../../src/database/pool/database.ts';
 import { removeExpired } from '../../src/jobs/expiry.ts';
 import { openAccount } from '../support/account-page.ts';
 import { HOUR } from '../support/clock.ts';
-import { dumpDatabase, tablesWith } from '../support/database-dump.ts';
+import { dumpDatabase, tablesWith } from '../support/dump.ts';
 import { beginLogin, LoginBrowser, type LoginPage, newAddress } from '../support/login-browser.ts';
 import { LoginFixture } from '../support/login-fixture.ts';
 import { SoftwarePasskey } from '../support/passkey.ts';

@@ -3,8 +3,7 @@ import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { collectProblems, expectAccessible, launchChromium, SKIPS_CHROMIUM } from '../support/chromium.ts';
 import { MINUTE } from '../support/clock.ts';
-import { type DemoFixture, openDemoFixture } from '../support/demo-fixture.ts';
-import { demoOf } from '../support/demo-of.ts';
+import { type DemoFixture, demoOf, openDemoFixture } from '../support/demo-fixture.ts';
 import { addAuthenticator } from '../support/virtual-authenticator.ts';
 import { Wallet } from '../support/wallet.ts';
 

@@ -7,7 +7,7 @@ import { startEmbeddedPostgres } from '../../src/database/embedded/embedded-post
 import { createLogger } from '../../src/log.ts';
 import { readFullConfig } from '../../src/modules/modules.ts';
 import { startServer } from '../../src/server.ts';
-import { demoOf } from '../support/demo-of.ts';
+import { demoOf } from '../support/demo-fixture.ts';
 import { request } from '../support/http.ts';
 import { startMain, survivorsOf } from '../support/process.ts';
 

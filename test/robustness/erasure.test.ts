@@ -6,7 +6,7 @@ import { Database } from '../../src/database/pool/database.ts';
 import { foldEmail } from '../../src/domain/login/known-origins.ts';
 import { removeExpired } from '../../src/jobs/expiry.ts';
 import { HOUR } from '../support/clock.ts';
-import { dumpDatabase, tablesWith } from '../support/database-dump.ts';
+import { dumpDatabase, tablesWith } from '../support/dump.ts';
 import { request } from '../support/http.ts';
 import { LoginBrowser, newAddress } from '../support/login-browser.ts';
 import { LoginFixture } from '../support/login-fixture.ts';

@@ -1,9 +1,10 @@
 /** Usher with its demo application, on a database that counts as embedded: a real one takes seconds to create. */
-
 import { bootstrap } from '../../src/bootstrap.ts';
 import type { LoginMethod } from '../../src/config/login-methods.ts';
 import { createLogger } from '../../src/log.ts';
-import { startServer } from '../../src/server.ts';
+import type { Demo } from '../../src/modules/demo/demo.ts';
+import type { OpenedDemo } from '../../src/modules/demo/module.ts';
+import { startServer, type UsherServer } from '../../src/server.ts';
 import { TestClock } from './clock.ts';
 import { cloneDatabase } from './database.ts';
 import { createDirectory } from './directory.ts';
@@ -42,4 +43,11 @@ export async function openDemoFixture(loginMethods: readonly LoginMethod[] = ['w
     startAgain: start,
     [Symbol.asyncDispose]: () => all.disposeAsync(),
   };
+}
+
+/** Returns the demo of a server on the embedded Postgres. */
+export function demoOf({ modules }: Pick<UsherServer, 'modules'>): Demo {
+  const opened = modules.byName.get('demo') as OpenedDemo | undefined;
+  if (!opened) throw new Error('The server has no demo');
+  return opened.demo;
 }

@@ -11,7 +11,7 @@ import { toMessageId } from '../../../src/domain/webhooks/message-id.ts';
 import { raceForPlaces } from '../../support/check-in-races.ts';
 import { countPrepared, restartWorker } from '../../support/citus.ts';
 import { cloneDatabase } from '../../support/database.ts';
-import { dumpDatabase, tablesWith } from '../../support/database-dump.ts';
+import { dumpDatabase, tablesWith } from '../../support/dump.ts';
 import { failuresOf } from '../../support/failover-load.ts';
 import { FakeProvider } from '../../support/fake-provider.ts';
 import { request } from '../../support/http.ts';

@@ -15,7 +15,7 @@ import { endUserSessions } from '../../../../src/domain/lifecycle/end-user-sessi
 import { deriveLoginCodeKeys } from '../../../../src/domain/login/login-code.ts';
 import { finishChanges } from '../../../../src/jobs/unfinished-changes.ts';
 import { LAYOUT } from '../../../support/database.ts';
-import { dumpDatabase, tablesWith } from '../../../support/database-dump.ts';
+import { dumpDatabase, tablesWith } from '../../../support/dump.ts';
 import { createRsaJwk } from '../../../support/oidc.ts';
 import { createOidcTenant, getUserinfo, redeem, refresh, signInForCode } from '../../../support/oidc-client.ts';
 import { restrict } from '../../../support/restricted-access.ts';

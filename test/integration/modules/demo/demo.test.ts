@@ -4,8 +4,7 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { SESSION_IDLE_SECONDS } from '../../../../src/modules/demo/applications.ts';
 import { MINUTE } from '../../../support/clock.ts';
-import { openDemoFixture } from '../../../support/demo-fixture.ts';
-import { demoOf } from '../../../support/demo-of.ts';
+import { demoOf, openDemoFixture } from '../../../support/demo-fixture.ts';
 import { LoginBrowser, type LoginPage, textOf } from '../../../support/login-browser.ts';
 import { startTestService } from '../../../support/service.ts';
 
