@@ -1,8 +1,10 @@
 import { randomUUID } from 'node:crypto';
+import { sql } from 'drizzle-orm';
 import { placeholdersOf, type Statement } from '../../database/pool/database.ts';
 import { loginCodes } from '../../database/schema/login-schema.ts';
 import { p, statement } from '../../database/sql/template.ts';
 import type { Call } from '../core/call.ts';
+import { ServiceError } from '../core/errors.ts';
 import { check, emailAddress, type Unchecked, uuid } from '../core/validation.ts';
 import type { Browser, InBrowser } from '../sessions/browser.ts';
 import { findUserByEmail } from '../users/find-user-by-email.ts';
@@ -22,7 +24,6 @@ import {
 import { type Asker, admitLoginCode, admitRepetition } from './login-code-limits.ts';
 import { type LoginIntent, requireOpenIntent } from './login-intent.ts';
 import { isMutedFor } from './muted-addresses.ts';
-import { isDueForRepeat, refuseRepeat, secondsUntilRepeat } from './repeat-delay.ts';
 
 /** How often one code is sent at most. */
 const MAX_SENDS = 3;
@@ -151,6 +152,37 @@ export async function insertNewCode(
     expiresAt: new Date(call.now.getTime() + LOGIN_CODE_MINUTES * 60_000),
   });
   return { id, code, isUnsent: false, wait: secondsUntilRepeat(call.now, { createdAt: call.now, sends: 1 }) };
+}
+
+/** Each e-mail gets so long to arrive, counted from the creation of the code, before it may be sent again. */
+const INTERVAL_SECONDS = 30;
+
+interface SentCode {
+  readonly code: string;
+  readonly createdAt: Date;
+  /** How many e-mails with the code were sent. */
+  readonly sends: number;
+}
+
+function secondsUntilRepeat(now: Date, { createdAt, sends }: Omit<SentCode, 'code'>): number {
+  const age = (now.getTime() - createdAt.getTime()) / 1_000;
+  return Math.max(0, Math.ceil(sends * INTERVAL_SECONDS - age));
+}
+
+/**
+ * Whether the code may be sent again. Being a condition of the update, it refuses one of two concurrent requests. It
+ * compares a difference: the sum of an instant and an interval depends on a time zone, which an update must not.
+ */
+const isDueForRepeat = sql`
+    ${p.instant('now')} - created_at >= sends * interval '${sql.raw(String(INTERVAL_SECONDS))} s'`;
+
+/** Returns the error for a code that was sent `limit` times, or too recently. */
+function refuseRepeat(now: Date, sent: SentCode, limit: number): ServiceError {
+  const digits = sent.code.length;
+  if (sent.sends >= limit) return new ServiceError('CODE_SENT_TOO_OFTEN', { figures: { digits } });
+  // Zero if a concurrent request has sent the code since this row was read.
+  const wait = secondsUntilRepeat(now, sent) || INTERVAL_SECONDS;
+  return new ServiceError('CODE_SENT_JUST_NOW', { figures: { digits, wait } });
 }
 
 const countSend = statement('count_login_code_send', { id: loginCodes.id })`

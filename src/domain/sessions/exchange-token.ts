@@ -14,8 +14,14 @@ import { FOUND_SESSION, findOrBegin, GIVEN_SIGN_IN } from './find-or-begin-sessi
 import { formFor, inForms } from './forms.ts';
 import { endLateSession } from './late-sessions.ts';
 import { type BegunSession, newSession, type Peer } from './session.ts';
-import { byOrigin, findOrigin, isIntentOfToken, ORIGIN_OF_INTENT, type SessionOrigin } from './session-origin.ts';
-import { updateSignIn } from './update-sign-in.ts';
+import {
+  byOrigin,
+  findOrigin,
+  isIntentOfToken,
+  ORIGIN_OF_INTENT,
+  type SessionOrigin,
+  updateSignIn,
+} from './session-origin.ts';
 
 const rules = { authToken: textOfBytes(8192) };
 

@@ -2,6 +2,7 @@
 import { type SQL, sql } from 'drizzle-orm';
 import { loginIntents } from '../../database/schema/intent-schema.ts';
 import { p, type RowType, statement } from '../../database/sql/template.ts';
+import { auditEvent } from '../audit/audit-event.ts';
 import type { Call } from '../core/call.ts';
 
 /** Address and user agent are null if the page of the sign-in has not passed them on. */
@@ -73,3 +74,31 @@ const selectOrigin = statement('select_session_origin', {
   select i.ip_address as origin_address, i.user_agent as origin_user_agent, i.browser_digest as origin_browser,
     i.on_behalf_by
   from login_intents i where ${isIntentOfToken}`;
+
+/**
+ * Records a later sign-in in a session, unless the session has ended. Cut-offs still apply to the first sign-in,
+ * because they must also end session IDs from before the later sign-in.
+ */
+export const updateSignIn = byOrigin('update_sign_in', {}, (source) =>
+  source === 'parameters'
+    ? update((name) => GIVEN_ORIGIN[name])
+    : update((name) => sql`(select ${ORIGIN_OF_INTENT[name]} from login_intents i where ${isIntentOfToken})`),
+);
+
+/** The same with the origin of a grant, whose intent may have expired. */
+export const updateSignInOfGrant = statement('update_sign_in_by_parameters')`${update((name) => GIVEN_ORIGIN[name])}`;
+
+function update(originOf: (name: keyof OriginColumns) => SQL): SQL {
+  return sql`
+    with updated as (
+      update sessions set last_authenticated_at = ${p.instant('authenticatedAt')}, method = ${p.text('method')},
+        assurance = ${p.integer('assurance')},
+        ip_address = coalesce(${originOf('originAddress')}, ip_address), user_agent = coalesce(${originOf('originUserAgent')}, user_agent),
+        browser_digest = ${originOf('originBrowser')}, on_behalf_by = ${originOf('onBehalfBy')}
+      where application_id = ${p.uuid('applicationId')} and user_id = ${p.uuid('userId')}
+        and id = ${p.uuid('sessionId')}
+        and greatest(authenticated_at, last_authenticated_at) < ${p.instant('authenticatedAt')}
+      returning user_id
+    ), ${auditEvent({ resource: sql`user_id`, from: sql`updated` })}
+    select from updated`;
+}

@@ -9,12 +9,13 @@ import type { Call } from '../../../../domain/core/call.ts';
 import { liveSignIn, signInOf } from '../../../../domain/login/find-login-state.ts';
 import { findLoginIntent, type LoginIntent } from '../../../../domain/login/login-intent.ts';
 import { networkOf } from '../../../../domain/login/network.ts';
-import { noticesOf } from '../../../../domain/notices/store-notice.ts';
+import { ONCE_A_DAY, takePermit } from '../../../../domain/login/rate-limit.ts';
+import { type NoticeOrigin, noticeParameters, noticesOf } from '../../../../domain/notices/store-notice.ts';
 import { isConsentAfterCutoff } from '../../../../domain/sessions/cutoffs.ts';
 import { removeIfErased } from '../../../../domain/users/personal-data.ts';
 import { presentScopes } from '../tokens/scope-names.ts';
+import { digestBytes, type SealKeys } from '../tokens/sealed-bytes.ts';
 import type { TokenKeys } from '../tokens/token-keys.ts';
-import { noticeOfAccess } from './notice-of-access.ts';
 
 const ASKED = {
   /** Bits, as in `scope.ts`. */
@@ -157,3 +158,16 @@ export const isConsented = sql`exists (
     select 1 from consents c where c.application_id = ${p.uuid('applicationId')} and c.user_id = oidc_grants.user_id
       and c.client_id = oidc_grants.client_id and c.scope_names @> coalesce(oidc_grants.scope_names, '{}')
       and ${isConsentAfterCutoff})`;
+
+/** Returns the parameters of `noticesOf`. At most one notice a day is stored about the same access of a user. */
+export async function noticeOfAccess(
+  call: Call,
+  keys: SealKeys,
+  { access, ...origin }: NoticeOrigin & { readonly access: readonly string[] },
+) {
+  const parameters = noticeParameters(call, origin);
+  if (parameters.noticeLanguage === null) return parameters;
+  const key = digestBytes(keys, Buffer.from(JSON.stringify(['notice of access', ...access])));
+  // Whoever lets the same program in each morning would otherwise learn to ignore the e-mails.
+  return (await takePermit(call, key, ONCE_A_DAY)) ? parameters : { ...parameters, noticeLanguage: null };
+}

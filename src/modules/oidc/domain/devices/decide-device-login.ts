@@ -4,7 +4,7 @@ import { auditEvent } from '../../../../domain/audit/audit-event.ts';
 import type { Call } from '../../../../domain/core/call.ts';
 import { liveSignIn, signInOf } from '../../../../domain/login/find-login-state.ts';
 import { noticesOf } from '../../../../domain/notices/store-notice.ts';
-import { noticeOfAccess } from '../authorization/notice-of-access.ts';
+import { noticeOfAccess } from '../authorization/consent.ts';
 import type { TokenKeys } from '../tokens/token-keys.ts';
 import type { DeviceLogin } from './find-device-login.ts';
 

@@ -1,5 +1,7 @@
 import { type SQL, sql } from 'drizzle-orm';
 import { p, statement } from '../../../../database/sql/template.ts';
+import { ServiceError } from '../../../../domain/core/errors.ts';
+import { NOTHING_PROVED, requireAccess } from '../../../../domain/login/proved-user.ts';
 import { isStillHere } from '../../../../domain/sessions/browser-cutoffs.ts';
 import { findOrBeginOfGrant } from '../../../../domain/sessions/find-or-begin-session.ts';
 import { formFor, inForms } from '../../../../domain/sessions/forms.ts';
@@ -18,7 +20,6 @@ import {
   redeemCode,
   redeemedIntent,
 } from './redeem-code.ts';
-import { requireEntryToClient } from './require-entry-to-client.ts';
 
 interface GrantingCall extends CodeCall {
   readonly isPublic: boolean;
@@ -87,6 +88,22 @@ export async function beginGrantOf(
   await requireEntryToClient(call, login.userId);
   const grant = toGrant(call, maxAgeSeconds, login);
   return { grant, nonce, session: await beginGrantedSession(call, subscribed, call.peer, grant) };
+}
+
+/**
+ * Runs a statement only for the client of a resource that is restricted itself. The statement about the session asks
+ * whether the user may enter the resource.
+ *
+ * @throws OidcError `invalid_grant` if the user may not enter the client
+ */
+export async function requireEntryToClient(call: CodeCall, userId: string): Promise<void> {
+  const { client } = call;
+  if (!client?.restrictAccess) return;
+  try {
+    await requireAccess(call, { ...NOTHING_PROVED, applicationId: client.id, userId });
+  } catch (error) {
+    throw error instanceof ServiceError ? new OidcError('invalid_grant') : error;
+  }
 }
 
 function toGrant(

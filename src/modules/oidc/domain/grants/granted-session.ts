@@ -11,15 +11,13 @@ import { findOrBeginOfGrant, GIVEN_SIGN_IN } from '../../../../domain/sessions/f
 import { formFor, inForms } from '../../../../domain/sessions/forms.ts';
 import { endLateSession } from '../../../../domain/sessions/late-sessions.ts';
 import { newSession, type Peer } from '../../../../domain/sessions/session.ts';
-import { UNKNOWN_ORIGIN } from '../../../../domain/sessions/session-origin.ts';
-import { updateSignInOfGrant } from '../../../../domain/sessions/update-sign-in.ts';
+import { UNKNOWN_ORIGIN, updateSignInOfGrant } from '../../../../domain/sessions/session-origin.ts';
 import type { SignInMethod } from '../../../../domain/tokens/verify-token.ts';
 import { removeIfErased } from '../../../../domain/users/personal-data.ts';
-import type { CLIENT_OF_LOGIN } from '../authorization/client-of-login.ts';
 import { isConsented } from '../authorization/consent.ts';
 import { OidcError } from '../oidc-error.ts';
 import { FOUND, foundOfGrant, GIVEN_LOGIN, insertGrant } from './insert-grant.ts';
-import type { CodeCall } from './redeem-code.ts';
+import type { CodeCall, RedeemedLogin } from './redeem-code.ts';
 
 /** The sign-in of a grant. */
 interface GrantedSignIn {
@@ -32,16 +30,7 @@ interface GrantedSignIn {
 }
 
 /** The sign-in of a code that was redeemed, for a grant that begins. */
-export interface NewGrant extends GrantedSignIn, RowOfType<typeof CLIENT_OF_LOGIN> {
-  readonly sid: string;
-  readonly assurance: number;
-  readonly rotation: number;
-  /** Null, like the user agent, if a page other than Usher's did not pass it on. */
-  readonly originAddress: string | null;
-  readonly originUserAgent: string | null;
-  readonly originBrowser: Buffer | null;
-  readonly onBehalfBy: string | null;
-}
+export type NewGrant = GrantedSignIn & Omit<RedeemedLogin, 'loginIntentId' | 'nonce'> & { readonly rotation: number };
 
 export type GrantedSession = FoundSession['session'] &
   Pick<FoundSession, 'sid' | 'grantAssurance' | 'isEmailVerified' | 'preferredUsername' | 'groups'> &

@@ -1,14 +1,13 @@
 import { hash } from 'node:crypto';
 import { sql } from 'drizzle-orm';
 import { loginIntents } from '../../../../database/schema/intent-schema.ts';
-import { p, type RowOfType, statement, t } from '../../../../database/sql/template.ts';
+import { nullable, p, type RowOfType, statement, t } from '../../../../database/sql/template.ts';
 import { auditEvent } from '../../../../domain/audit/audit-event.ts';
 import { ONE_FACTOR } from '../../../../domain/core/assurance.ts';
 import type { Application, ApplicationCall } from '../../../../domain/core/call.ts';
 import { sidOf } from '../../../../domain/sessions/sid.ts';
 import type { SignInMethod } from '../../../../domain/tokens/verify-token.ts';
 import { CODE_LIFETIME_MS } from '../authorization/authorization-answer.ts';
-import { CLIENT_OF_LOGIN } from '../authorization/client-of-login.ts';
 import { OidcError } from '../oidc-error.ts';
 import { readCode } from '../tokens/code.ts';
 import type { SealKeys } from '../tokens/sealed-bytes.ts';
@@ -84,7 +83,11 @@ export const REDEEMED = {
   originUserAgent: loginIntents.userAgent,
   originBrowser: loginIntents.browserDigest,
   onBehalfBy: loginIntents.onBehalfBy,
-  ...CLIENT_OF_LOGIN,
+  // Of a login that the client of a resource has begun.
+  forClient: nullable(t.text),
+  clientName: loginIntents.clientName,
+  needsConsent: t.boolean,
+  scopeNames: loginIntents.scopeNames,
 };
 
 export const redeemedColumns = sql`user_id, method, coalesce(assurance, 1)::integer as assurance,
