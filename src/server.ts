@@ -2,9 +2,9 @@
 import { resolve } from 'node:path';
 import type { Logger } from 'pino';
 import { createApi } from './api/api.ts';
-import { createLineLimits } from './api/calls.ts';
 import { createCors } from './api/cors.ts';
 import { renderFailure } from './api/envelope.ts';
+import { createLineLimits } from './api/log-limits.ts';
 import { PROBE_PATHS } from './api/operations/endpoints.ts';
 import { Readiness } from './api/operations/readiness.ts';
 import { type Bootstrap, type BootstrapOptions, bootstrap } from './bootstrap.ts';

@@ -1,4 +1,5 @@
 /** The facts of a call for log, metrics and deadline, the same for every protocol. */
+import type { DescMessage, MessageInitShape, MessageShape } from '@bufbuild/protobuf';
 import type { Span } from '@opentelemetry/api';
 import type { ErrorCode, ErrorReason } from '../domain/core/errors.ts';
 import type { HttpErrorReason } from '../http/errors.ts';
@@ -52,3 +53,10 @@ export interface CallOutcome {
   /** Whether the caller had a valid credential. */
   readonly isAuthenticated?: boolean;
 }
+
+/** The fields of a request, before validation: over REST a value may be any JSON. */
+export type Fields<Input extends DescMessage = DescMessage> = {
+  readonly [Name in keyof MessageShape<Input>]?: unknown;
+};
+
+export type ResponseMessage = MessageInitShape<DescMessage>;

@@ -21,8 +21,7 @@ import { hasTracing } from '../log.ts';
 import { outcomeOf, toCallError } from './call-errors.ts';
 import { type CallInfo, type CallOutcome, type CallRoute, type Protocol, RPC_SYSTEMS } from './call-info.ts';
 import { sendError } from './envelope.ts';
-import { LineSampler } from './line-sampler.ts';
-import { OutageLog } from './outage-log.ts';
+import type { LineSampler, OutageLog } from './log-limits.ts';
 
 const tracer = trace.getTracer('usher');
 
@@ -43,11 +42,6 @@ export interface CallLog {
   /** The time that calls have, if the caller sets no shorter timeout. */
   readonly requestTimeoutMs: number;
   readonly sampler: LineSampler;
-}
-
-/** Returns the parts of a `CallLog` that keep callers from filling the log. */
-export function createLineLimits(logger: Logger): Pick<CallLog, 'outages' | 'sampler'> {
-  return { outages: new OutageLog(logger), sampler: new LineSampler(logger) };
 }
 
 interface NewCall {
@@ -239,7 +233,7 @@ export async function runCall<Result>(
 }
 
 /** Runs the work as part of the span: log lines have its trace ID, and statements have spans below it. */
-export function runInSpan<Result>(span: Span | undefined, work: () => Result): Result {
+function runInSpan<Result>(span: Span | undefined, work: () => Result): Result {
   if (!span) return work();
   return activeContext.with(trace.setSpan(activeContext.active(), span), work);
 }

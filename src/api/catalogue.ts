@@ -12,7 +12,7 @@ import { TokenService } from '../../gen/usher/v1/token_pb.ts';
 import { UserService } from '../../gen/usher/v1/user_pb.ts';
 import { WebhookService } from '../../gen/usher/v1/webhook_pb.ts';
 import { isUnary } from './procedures.ts';
-import type { Route } from './rest/route.ts';
+import type { Route } from './rest/routes.ts';
 import { routes } from './rest/routes.ts';
 
 export const CREDENTIAL_HEADERS = { apiKey: 'X-API-Key', adminKey: 'X-Admin-Key' } as const;

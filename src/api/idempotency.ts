@@ -17,7 +17,7 @@ import type { Call, Transactional } from '../domain/core/call.ts';
 import { ServiceError } from '../domain/core/errors.ts';
 import { lockNameOf } from '../domain/events/lock-event.ts';
 import { answerOnce, type KeyedRequest } from '../domain/idempotency/answer-once.ts';
-import type { Fields, ResponseMessage } from './messages.ts';
+import type { Fields, ResponseMessage } from './call-info.ts';
 
 /**
  * The calls that create or rotate something, so that a repeated call would do it again. All others have the same effect

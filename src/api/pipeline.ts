@@ -15,11 +15,10 @@ import { headerOf } from '../http/exchange.ts';
 import type { RequestContext } from '../http/http-context.ts';
 import type { Admission } from './admission.ts';
 import { deadlineExceeded, unavailable } from './call-errors.ts';
-import type { CallInfo, CallRoute, Protocol } from './call-info.ts';
+import type { CallInfo, CallRoute, Fields, Protocol, ResponseMessage } from './call-info.ts';
 import { beginCall, type CallLog, createAuditedCall, failCall, runCall } from './calls.ts';
 import { requireAdmin } from './credentials.ts';
 import { handleOnce, type KeyedCall, readIdempotencyKey } from './idempotency.ts';
-import type { Fields, ResponseMessage } from './messages.ts';
 import type { Procedure } from './procedures.ts';
 
 export interface PipelineParts extends CallLog {

@@ -12,9 +12,9 @@ import type { Call, TransactionalCall } from '../domain/core/call.ts';
 import { type ErrorReason, ServiceError } from '../domain/core/errors.ts';
 import { OWN_APPLICATION_IDS } from '../domain/core/own-applications.ts';
 import type { Peer } from '../domain/sessions/session.ts';
+import type { Fields } from './call-info.ts';
 import { isFieldMask, toChanges } from './field-mask.ts';
 import { takesIdempotencyKey } from './idempotency.ts';
-import type { Fields } from './messages.ts';
 
 /** Calls a function of the domain with the fields, and converts its result to a message. */
 type Handler<Input extends DescMessage, CallType, Result> = (

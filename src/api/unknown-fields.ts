@@ -1,5 +1,8 @@
 /** Refuses fields that a call does not have: otherwise a misspelt field would have no effect, and nobody would know. */
-import type { DescMessage } from '@bufbuild/protobuf';
+import type { DescMessage, DescMethod } from '@bufbuild/protobuf';
+import { AuthService } from '../../gen/usher/v1/auth_pb.ts';
+import { EventService } from '../../gen/usher/v1/event_pb.ts';
+import { WebhookService } from '../../gen/usher/v1/webhook_pb.ts';
 import { ServiceError } from '../domain/core/errors.ts';
 
 /** Enough to correct a request. A hostile request may have thousands of unknown fields. */
@@ -29,4 +32,17 @@ function findPath(schema: DescMessage, typeName: string): string | undefined {
 export function shorten(path: string): string {
   const text = path.toWellFormed();
   return text.length > MAX_PATH_LENGTH ? `${text.slice(0, MAX_PATH_LENGTH).toWellFormed()}…` : text;
+}
+
+/** The calls of the contract. They have always ignored unknown fields, and applications may rely on that. */
+const LENIENT: readonly DescMethod[] = [
+  AuthService.method.generateAuthUrl,
+  AuthService.method.exchangeToken,
+  WebhookService.method.getWebhook,
+  EventService.method.deleteEvent,
+];
+
+/** Returns whether the call ignores fields and query parameters that it does not know. */
+export function ignoresUnknownFields(method: DescMethod): boolean {
+  return LENIENT.includes(method);
 }

@@ -4,7 +4,6 @@ import type { ServerHttp2Stream } from 'node:http2';
 import type { BlockList } from 'node:net';
 import type { Readable } from 'node:stream';
 import { JoinedBytes } from '../encoding/joined-bytes.ts';
-import { discardBody } from './discard-body.ts';
 import { HttpError } from './errors.ts';
 import type { HttpContext, NodeRequest, NodeResponse, RequestContext, StreamContext } from './http-context.ts';
 import { clientAddressOf, isTrustedProxy, requestIdOf, splitTarget } from './request-head.ts';
@@ -217,4 +216,40 @@ export function mustClose({ request, response }: HttpContext): boolean {
 function endAfterRequest(request: NodeRequest, response: ServerResponse, body: string | Uint8Array): void {
   response.write(body);
   discardBody(request, () => response.end());
+}
+
+/** Limits for the rest of a body that is read after the response. */
+const DISCARD_MS = 1_000;
+const DISCARD_BYTES = 1_048_576;
+/** Limits the number of chunks as well, because a chunk of one byte costs much more than its byte. */
+const DISCARD_CHUNKS = 1_000;
+
+/** Reads and drops the rest of a body, within limits. Then calls the listener, possibly more than once. */
+export function discardBody(request: Readable, onDone: () => void): void {
+  let length = 0;
+  let chunks = 0;
+  const timer = setTimeout(onDone, DISCARD_MS);
+  const finish = () => {
+    clearTimeout(timer);
+    onDone();
+  };
+  request.on('data', (chunk: Buffer) => {
+    length += chunk.length;
+    if (length > DISCARD_BYTES || ++chunks > DISCARD_CHUNKS) finish();
+  });
+  request.once('end', finish).once('error', finish).once('close', finish);
+  request.resume();
+}
+
+/**
+ * Sends `100 Continue` when a handler begins to read the body. The head may decide the answer, and then the client need
+ * not send the body (RFC 9110, section 10.1.1).
+ */
+export function continueWhenRead(request: NodeRequest, response: NodeResponse): void {
+  const onNewListener = (event: string) => {
+    if (event !== 'data' && event !== 'readable') return;
+    request.off('newListener', onNewListener);
+    if (!response.headersSent) response.writeContinue();
+  };
+  request.on('newListener', onNewListener);
 }

@@ -1,3 +1,6 @@
+/** Pages: escaped HTML, and the styles and scripts that they contain inline. */
+import { readFileSync } from 'node:fs';
+
 /** Escaped HTML. The tag `html` inserts it unchanged. */
 export class Html {
   readonly text: string;
@@ -56,4 +59,42 @@ function toHtmlText(value: Value): string {
 function escapeText(value: string): string {
   if (!SPECIAL.test(value)) return value;
   return value.replace(EVERY_SPECIAL, (character) => `&#${character.charCodeAt(0)};`);
+}
+
+/** Usher's mark, in the colour of the text. */
+export const MARK = html`<svg width="22" height="22" viewBox="0 0 22 22" fill="none" aria-hidden="true"><path fill="currentColor" d="M2 21V9.5a9 9 0 0 1 18 0V21h-4.5V9.5a4.5 4.5 0 0 0-9 0V21z"/><circle cx="11" cy="14.5" r="2" fill="currentColor"/></svg>`;
+
+/** Returns the style without comments and most white space. */
+export function readStyle(...files: readonly URL[]): string {
+  return files
+    .map(readText)
+    .join('\n')
+    .replace(/\/\*[\s\S]*?\*\//g, '')
+    .replace(/\s*\n\s*/g, '\n')
+    .replace(/(?<=[{}:;,])\s+/g, '')
+    .replace(/ \{/g, '{')
+    .replace(/;}/g, '}')
+    .trim();
+}
+
+/**
+ * Returns the text of a module for `joinScripts`, without whole-line comments, indentation, imports and the word
+ * `export`. The first of the joined modules declares its exports where the others can use them.
+ */
+export function readScript(file: URL): string {
+  return readText(file)
+    .replace(/^\s*\/\/.*$/gm, '')
+    .replace(/^import .*$/gm, '')
+    .replace(/^export /gm, '')
+    .replace(/\s*\n\s*/g, '\n')
+    .trim();
+}
+
+/** Joins scripts into one module. Each script after the first has its own scope. */
+export function joinScripts(first: string, others: readonly string[]): string {
+  return [first, ...others.map((other) => `{\n${other}\n}`)].join('\n');
+}
+
+function readText(file: URL): string {
+  return readFileSync(file, 'utf8');
 }

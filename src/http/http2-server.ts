@@ -17,8 +17,7 @@ import {
   MAX_REQUESTS_PER_CONNECTION,
   SWEEP_INTERVAL_MS,
 } from './connections.ts';
-import { discardBody } from './discard-body.ts';
-import { createStreamContext, type Origin } from './exchange.ts';
+import { createStreamContext, discardBody, type Origin } from './exchange.ts';
 import type { StreamHandler } from './http-context.ts';
 import { joinChunks } from './join-chunks.ts';
 import { findHeadProblem, MAX_HEADER_BYTES } from './request-head.ts';

@@ -4,13 +4,11 @@
  */
 import { once } from 'node:events';
 import { ServerResponse } from 'node:http';
-import type { BlockList, Socket } from 'node:net';
+import { type BlockList, Server as NetServer, type Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
 import { findConnectionLimit, HttpConnections, SWEEP_INTERVAL_MS } from './connections.ts';
-import { continueWhenRead } from './discard-body.ts';
-import { drain } from './drain.ts';
 import { HTTP_ERRORS, type HttpErrorReason, type RenderError } from './errors.ts';
-import { createHttpContext, sendJson } from './exchange.ts';
+import { continueWhenRead, createHttpContext, sendJson } from './exchange.ts';
 import type { HttpContext, NodeRequest, NodeResponse, PathHandler, StreamHandler } from './http-context.ts';
 import { createHttp1Server } from './http1-server.ts';
 import { createHttp2Server, endEmptyRequest, endUnreadStream, serveStreams } from './http2-server.ts';
@@ -44,6 +42,9 @@ interface Handlers {
 
 /** How many connections the kernel queues. A client beyond that retries only after a second or more. */
 const BACKLOG = 4_096;
+
+/** How long a shutdown waits for requests that clients sent before they noticed the shutdown. */
+const CLOSING_GRACE_MS = 500;
 
 export class Listener {
   /** While `waiting`, it accepts connections and reads nothing. While `draining`, it accepts none. */
@@ -131,9 +132,31 @@ export class Listener {
   /** Accepts no more connections, waits for requests in flight, and closes the rest after `timeoutMs`. */
   async close(timeoutMs: number): Promise<void> {
     this.#state = 'draining';
-    const sockets = { all: this.#sockets, undetected: this.#undetected };
-    const connections = this.#connections;
-    await drain({ http1: this.#http1.server, http2: this.#http2, connections, sockets }, timeoutMs);
+    const { server: http1 } = this.#http1;
+    const { server: http2, sessions } = this.#http2;
+    const closed = once(http1, 'close');
+    // The HTTP server's own `close` would also close idle connections at once, while a request may be on its way.
+    NetServer.prototype.close.call(http1);
+    for (const { responses } of this.#connections) for (const response of responses) response.shouldKeepAlive = false;
+    for (const session of sessions.keys()) session.close();
+    // A connection that was accepted before may turn out to speak HTTP/2 only now.
+    http2.on('session', (session) => session.close());
+    const grace = setTimeout(() => {
+      const closeIdle = () => http1.closeIdleConnections();
+      closeIdle();
+      for (const { responses } of this.#connections)
+        for (const response of responses) response.once('close', closeIdle);
+      for (const socket of this.#undetected) socket.destroy();
+    }, CLOSING_GRACE_MS);
+    const timer = setTimeout(() => {
+      for (const session of sessions.keys()) session.destroy();
+      for (const socket of this.#sockets) socket.destroy();
+    }, timeoutMs);
+    await closed;
+    clearTimeout(grace);
+    clearTimeout(timer);
+    // Ends the timers of the HTTP server, too.
+    http1.close();
     clearInterval(this.#sweepTimer);
     this.#http2.close();
   }

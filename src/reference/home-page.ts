@@ -1,7 +1,6 @@
 /** The page at `/`: links for people, and links for programs. */
 import { VERSION } from '../config/version.ts';
-import { html } from '../http/html.ts';
-import { MARK } from '../http/mark.ts';
+import { html, MARK } from '../http/html.ts';
 import { renderPage, sharedStyle } from './render-page.ts';
 
 interface HomePage {

@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
 import { toPageHeaders } from '../http/exchange.ts';
-import { Html, html, htmlDocument } from '../http/html.ts';
-import { readScript, readStyle } from '../http/inline-files.ts';
+import { Html, html, htmlDocument, readScript, readStyle } from '../http/html.ts';
 import type { StaticText } from './static-text.ts';
 
 interface Page {

@@ -1,8 +1,8 @@
 /** What an admin key opens, by its rights. How rights are written: test/config/secrets.test.ts. */
 import { describe, expect, it } from 'vitest';
 import { AdminService } from '../../gen/usher/v1/admin_pb.ts';
-import { OPENED_BY } from '../../src/api/admin-rights.ts';
 import { OPERATIONS as DECLARED, type Operation } from '../../src/api/catalogue.ts';
+import { OPENED_BY } from '../../src/api/credentials.ts';
 import { ADMIN_RIGHTS } from '../../src/config/admin-rights.ts';
 import { createLogger } from '../../src/log.ts';
 import { refusal, validationFailed } from '../support/answers.ts';

@@ -12,7 +12,7 @@ import { ConnectError } from '@connectrpc/connect';
 import { codeToString, errorFromJsonBytes } from '@connectrpc/connect/protocol-connect';
 import { findTrailerError } from '@connectrpc/connect/protocol-grpc';
 import { trailerFlag, trailerParse } from '@connectrpc/connect/protocol-grpc-web';
-import type { Route } from '../../src/api/rest/route.ts';
+import type { Route } from '../../src/api/rest/routes.ts';
 import { checkReason, readErrorDetails } from './error-details.ts';
 import { type HttpReply, type HttpRequest, type HttpVersion, request } from './http.ts';
 import { OPERATIONS } from './operations.ts';

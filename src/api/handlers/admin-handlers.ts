@@ -17,6 +17,17 @@ import { type AuditEvent, listAuditEvents } from '../../domain/audit/list-audit-
 import { nameRequiredAssurance } from '../../domain/core/assurance.ts';
 import { endUserGrant } from '../../domain/grants/end-grants.ts';
 import { listUserGrants } from '../../domain/grants/list-grants.ts';
+import { addGroupMember } from '../../domain/groups/add-group-member.ts';
+import { createGroup } from '../../domain/groups/create-group.ts';
+import { deleteGroup } from '../../domain/groups/delete-group.ts';
+import { getGroup } from '../../domain/groups/get-group.ts';
+import { listApplicationGroups } from '../../domain/groups/list-application-groups.ts';
+import { listGroupMembers } from '../../domain/groups/list-group-members.ts';
+import { listGroups } from '../../domain/groups/list-groups.ts';
+import { listUserGroups } from '../../domain/groups/list-user-groups.ts';
+import { removeGroupMember } from '../../domain/groups/remove-group-member.ts';
+import { setGroupAccess } from '../../domain/groups/set-group-access.ts';
+import { updateGroup } from '../../domain/groups/update-group.ts';
 import { deleteUserIdentity } from '../../domain/identities/delete-identity.ts';
 import { listUserIdentities } from '../../domain/identities/list-identities.ts';
 import { batchCreateUsers } from '../../domain/imports/batch-create-users.ts';
@@ -39,7 +50,6 @@ import { listUsers } from '../../domain/users/list-users.ts';
 import { updateUser } from '../../domain/users/update-user.ts';
 import type { ServiceHandlers } from '../procedures.ts';
 import type { ServiceParts } from '../service-parts.ts';
-import { createGroupHandlers } from './group-handlers.ts';
 import { toGrant, toMessage, toPage } from './to-message.ts';
 
 export function createAdminHandlers(parts: ServiceParts): ServiceHandlers<typeof AdminService> {
@@ -169,4 +179,27 @@ function createApplicationPresenter(publicUrl: string) {
     const logos = { logoUri: uriOf('light', logoDigest), darkLogoUri: uriOf('dark', darkLogoDigest) };
     return { ...toMessage(others), ...toMessage(logos) };
   };
+}
+
+/** Returns the handlers of AdminService that are about groups. */
+function createGroupHandlers({ liveSessions, pageTokens }: Pick<ServiceParts, 'liveSessions' | 'pageTokens'>) {
+  const forget = (userIds: Iterable<string>) => {
+    for (const userId of userIds) liveSessions.forgetUser(userId);
+  };
+  return {
+    createGroup: async (call, fields) => ({ group: toMessage(await createGroup(call, fields)) }),
+    getGroup: async (call, fields) => ({ group: toMessage(await getGroup(call, fields)) }),
+    listGroups: async (call, fields) => toPage('groups', await listGroups(call, pageTokens, fields), toMessage),
+    updateGroup: async (call, fields) => ({ group: toMessage(await updateGroup(call, fields)) }),
+    deleteGroup: async (call, fields) => forget(await deleteGroup(call, fields)),
+    addGroupMember,
+    removeGroupMember: async (call, fields) => liveSessions.forgetUser(await removeGroupMember(call, fields)),
+    listGroupMembers: async (call, fields) =>
+      toPage('members', await listGroupMembers(call, pageTokens, fields), toMessage),
+    listUserGroups: async (call, fields) => toPage('groups', await listUserGroups(call, pageTokens, fields), toMessage),
+    setGroupAccess: async (call, fields) => forget(await setGroupAccess(call, fields)),
+    listApplicationGroups: async (call, fields) => ({
+      groups: (await listApplicationGroups(call, fields)).map(toMessage),
+    }),
+  } satisfies Partial<ServiceHandlers<typeof AdminService>>;
 }

@@ -9,7 +9,7 @@ import type { PathParameters } from '../../http/route-table.ts';
 import { MAX_MESSAGE_BYTES } from '../call-info.ts';
 import { type MediaType, readMediaType } from '../media-type.ts';
 import { shorten, unknownFields } from '../unknown-fields.ts';
-import type { Route } from './route.ts';
+import type { Route } from './routes.ts';
 
 type JsonObject = Record<string, unknown>;
 

@@ -12,7 +12,7 @@ import { type Envelope, sendError } from '../envelope.ts';
 import type { Pipeline } from '../pipeline.ts';
 import { type Procedures, requireProcedure } from '../procedures.ts';
 import { readFields } from './read-fields.ts';
-import type { Route } from './route.ts';
+import type { Route } from './routes.ts';
 import { routes } from './routes.ts';
 
 export function createRestRoutes(procedures: Procedures, pipeline: Pipeline): HttpRoute[] {

@@ -9,8 +9,8 @@ import { Unacceptable } from '../../domain/core/rule.ts';
 import { timestamp } from '../../domain/core/text-rules.ts';
 import { isObject } from '../../encoding/json.ts';
 import { MAX_MESSAGE_BYTES, MAX_PUBLIC_MESSAGE_BYTES } from '../call-info.ts';
-import { ignoresUnknownFields } from '../documented-calls.ts';
 import type { Procedure } from '../procedures.ts';
+import { ignoresUnknownFields } from '../unknown-fields.ts';
 
 /** Refuses invalid UTF-8 instead of replacing it. */
 const utf8 = new TextDecoder('utf-8', { fatal: true });

@@ -16,7 +16,7 @@ import {
 import type { ServiceError } from '../../domain/core/errors.ts';
 import { headerOf } from '../../http/exchange.ts';
 import type { HttpContext, RequestContext } from '../../http/http-context.ts';
-import type { Fields, ResponseMessage } from '../messages.ts';
+import type { Fields, ResponseMessage } from '../call-info.ts';
 import type { Procedure, Procedures } from '../procedures.ts';
 import { toConnectError, toDecodingError } from './connect-errors.ts';
 import { type connectOptions, optionsOf } from './connect-options.ts';

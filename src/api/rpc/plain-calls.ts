@@ -13,7 +13,7 @@ import { codeToHttpStatus, errorToJsonBytes } from '@connectrpc/connect/protocol
 import { headerOf, send } from '../../http/exchange.ts';
 import type { HttpContext, RequestContext, StreamContext } from '../../http/http-context.ts';
 import { endUnreadStream } from '../../http/http2-server.ts';
-import type { Fields, ResponseMessage } from '../messages.ts';
+import type { Fields, ResponseMessage } from '../call-info.ts';
 import { toConnectError, toHttpStatus } from './connect-errors.ts';
 import { setGrpcStatus } from './grpc-status.ts';
 import { decodeByConnect, type RpcEndpoint, type UnaryExchange } from './hand-over.ts';

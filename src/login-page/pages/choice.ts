@@ -1,7 +1,6 @@
 import { domainToUnicode } from 'node:url';
 import { showEmail } from '../../config/email-address.ts';
-import { type Html, html } from '../../http/html.ts';
-import { readScript } from '../../http/inline-files.ts';
+import { type Html, html, readScript } from '../../http/html.ts';
 import { renderTerms } from './branding.ts';
 import type { PageContent } from './document.ts';
 import {

@@ -1,8 +1,7 @@
 import { showEmail } from '../../config/email-address.ts';
 import { isOneEditAway } from '../../config/is-one-edit-away.ts';
 import { LOGIN_CODE_MINUTES } from '../../domain/login/login-code.ts';
-import { type Html, html } from '../../http/html.ts';
-import { readScript } from '../../http/inline-files.ts';
+import { type Html, html, readScript } from '../../http/html.ts';
 import { isolate } from '../../texts/isolate.ts';
 import { renderTerms } from './branding.ts';
 import type { PageContent } from './document.ts';

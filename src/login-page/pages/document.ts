@@ -1,6 +1,5 @@
 /** The document around the content of a page, with inline style and script. */
-import { Html, html, htmlDocument } from '../../http/html.ts';
-import { joinScripts, readScript, readStyle } from '../../http/inline-files.ts';
+import { Html, html, htmlDocument, joinScripts, readScript, readStyle } from '../../http/html.ts';
 import { ENGLISH, type Language } from '../../texts/texts.ts';
 import { renderAccent } from './branding.ts';
 import type { PageApplication } from './page-application.ts';

@@ -1,7 +1,5 @@
 import { INTENT_LIFETIME_MS } from '../../domain/login/generate-auth-url.ts';
-import { html } from '../../http/html.ts';
-import { readScript } from '../../http/inline-files.ts';
-import { MARK } from '../../http/mark.ts';
+import { html, MARK, readScript } from '../../http/html.ts';
 import type { Language, TextKey } from '../../texts/texts.ts';
 import { renderWaysOn } from './branding.ts';
 import type { PageContent } from './document.ts';

@@ -1,7 +1,7 @@
 /** A request to the console, and the calls that its pages make for the operator. */
 import type { DescMessage, DescMethodUnary, MessageInitShape } from '@bufbuild/protobuf';
+import type { Fields } from '../../api/call-info.ts';
 import { createAuditedCall } from '../../api/calls.ts';
-import type { Fields } from '../../api/messages.ts';
 import { requireProcedure } from '../../api/procedures.ts';
 import type { ApplicationDetails } from '../../domain/applications/application.ts';
 import { getApplication } from '../../domain/applications/get-application.ts';

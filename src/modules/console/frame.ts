@@ -1,6 +1,5 @@
 /** Renders the frame around every page: the menu, the search box, and the content. */
-import { type Html, html } from '../../http/html.ts';
-import { MARK } from '../../http/mark.ts';
+import { type Html, html, MARK } from '../../http/html.ts';
 import { isolate } from '../../texts/isolate.ts';
 import type { ConsoleRequest } from './console-request.ts';
 import { sendDocument } from './responses.ts';

@@ -1,9 +1,8 @@
 /** The responses of the console, with their security headers. */
 import { createHash } from 'node:crypto';
 import { RETRY_SOON, send, toPageHeaders } from '../../http/exchange.ts';
-import { Html, html, htmlDocument } from '../../http/html.ts';
+import { Html, html, htmlDocument, readScript, readStyle } from '../../http/html.ts';
 import type { HttpContext } from '../../http/http-context.ts';
-import { readScript, readStyle } from '../../http/inline-files.ts';
 import { withoutDirectionControls } from '../../texts/isolate.ts';
 
 const styles = ['base', 'forms', 'panels'].map((name) => new URL(`../../http/styles/${name}.css`, import.meta.url));

@@ -1,6 +1,5 @@
 /** Renders the pages of the demo's applications. */
-import { type Html, html } from '../../http/html.ts';
-import { readStyle } from '../../http/inline-files.ts';
+import { type Html, html, readStyle } from '../../http/html.ts';
 import type { PageContent } from '../../login-page/pages/document.ts';
 
 /** An application of the demo: its path, and its look. */

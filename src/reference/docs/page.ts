@@ -7,8 +7,7 @@
  */
 import { SERVICES } from '../../api/catalogue.ts';
 import { VERSION } from '../../config/version.ts';
-import { Html, html } from '../../http/html.ts';
-import { MARK } from '../../http/mark.ts';
+import { Html, html, MARK } from '../../http/html.ts';
 import { renderPage } from '../render-page.ts';
 import type { StaticText } from '../static-text.ts';
 import type { ExampleSetup } from './guides.ts';

@@ -1,7 +1,7 @@
 /** The parts of an operation that both OpenAPI documents share. */
 import type { DescMethodUnary } from '@bufbuild/protobuf';
-import { ignoresUnknownFields } from '../../api/documented-calls.ts';
 import { IDEMPOTENCY_HEADER, MAX_HEADER_LENGTH, takesIdempotencyKey } from '../../api/idempotency.ts';
+import { ignoresUnknownFields } from '../../api/unknown-fields.ts';
 import { ERRORS } from '../../domain/core/errors.ts';
 import type { Rule } from '../../domain/core/rule.ts';
 import { ANSWER_HOURS } from '../../domain/idempotency/answer-once.ts';

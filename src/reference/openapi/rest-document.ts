@@ -5,7 +5,7 @@ import { SERVICES } from '../../api/catalogue.ts';
 import { statusOfError } from '../../api/envelope.ts';
 import { CHECK_IN_EXPORTS } from '../../api/operations/export-check-ins.ts';
 import { type Procedures, pathOf, requireProcedure } from '../../api/procedures.ts';
-import type { Route } from '../../api/rest/route.ts';
+import type { Route } from '../../api/rest/routes.ts';
 import { routes } from '../../api/rest/routes.ts';
 import { HTTP_ERRORS } from '../../http/errors.ts';
 import { WEBHOOK_DATA } from '../docs/webhook-guide.ts';

@@ -1,7 +1,7 @@
 /** Forms that change data: fields with the typed values and their errors, questions before a change, and handlers. */
 import { randomUUID } from 'node:crypto';
 import type { DescMessage, DescMethodUnary, MessageInitShape } from '@bufbuild/protobuf';
-import type { Fields } from '../../../api/messages.ts';
+import type { Fields } from '../../../api/call-info.ts';
 import { type ErrorReason, invalidField } from '../../../domain/core/errors.ts';
 import { type Html, html } from '../../../http/html.ts';
 import { isolate, withoutDirectionControls } from '../../../texts/isolate.ts';

@@ -1,6 +1,5 @@
 import { networkOf, siteOf } from '../../../domain/login/network.ts';
-import { type Html, html } from '../../../http/html.ts';
-import { MARK } from '../../../http/mark.ts';
+import { type Html, html, MARK } from '../../../http/html.ts';
 import { renderQuery } from '../../../login-page/browser/language-choice.ts';
 import type { PageContent } from '../../../login-page/pages/document.ts';
 import type { PageApplication } from '../../../login-page/pages/page-application.ts';

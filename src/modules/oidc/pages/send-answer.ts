@@ -1,8 +1,7 @@
 import { addToQuery } from '../../../domain/applications/redirect-uri.ts';
 import { UUID } from '../../../domain/core/validation.ts';
 import { findLoginIntent, type LoginIntent } from '../../../domain/login/login-intent.ts';
-import { html } from '../../../http/html.ts';
-import { readScript } from '../../../http/inline-files.ts';
+import { html, readScript } from '../../../http/html.ts';
 import type { PageContent } from '../../../login-page/pages/document.ts';
 import { renderHeading } from '../../../login-page/pages/parts.ts';
 import { sendPage, sendRedirect } from '../../../login-page/pages/responses.ts';

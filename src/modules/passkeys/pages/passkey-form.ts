@@ -1,5 +1,4 @@
-import { Html, html } from '../../../http/html.ts';
-import { readScript } from '../../../http/inline-files.ts';
+import { Html, html, readScript } from '../../../http/html.ts';
 import { renderHidden, renderLogin, renderOwnLogin } from '../../../login-page/pages/parts.ts';
 import type { FormView } from '../../../login-page/pages/view.ts';
 import type { PasskeysView, PasskeyView } from './view.ts';

@@ -1,6 +1,5 @@
 import type { Passkey } from '../../../domain/passkeys/passkey.ts';
-import { type Html, html } from '../../../http/html.ts';
-import { readStyle } from '../../../http/inline-files.ts';
+import { type Html, html, readStyle } from '../../../http/html.ts';
 import type { PageContent } from '../../../login-page/pages/document.ts';
 import {
   renderAlert,

@@ -1,6 +1,5 @@
 import { RECENT_MINUTES } from '../../../domain/login/sign-in-age.ts';
-import { Html, html } from '../../../http/html.ts';
-import { readScript } from '../../../http/inline-files.ts';
+import { Html, html, readScript } from '../../../http/html.ts';
 import type { AccountFormView } from '../../../login-page/offer/page-offer.ts';
 import type { PageContent } from '../../../login-page/pages/document.ts';
 import {

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { OutageLog } from '../../src/api/outage-log.ts';
+import { OutageLog } from '../../src/api/log-limits.ts';
 import { RecordedLog } from '../support/recorded-log.ts';
 
 const WARN = 40;
