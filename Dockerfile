@@ -19,7 +19,7 @@ COPY src src
 RUN mkdir /secrets
 
 FROM ${RUNTIME_IMAGE}
-LABEL org.opencontainers.image.title=usher org.opencontainers.image.version=1.0.0 org.opencontainers.image.licenses=MIT
+LABEL org.opencontainers.image.title=usher org.opencontainers.image.version=2.0.0 org.opencontainers.image.licenses=MIT
 COPY --from=build /app /app
 COPY --from=build --chown=65532:65532 /secrets /secrets
 WORKDIR /app
