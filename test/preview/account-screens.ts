@@ -1,13 +1,9 @@
-import { renderAccount } from '../../src/modules/account/render-account.ts';
-import {
-  renderAccountForm,
-  renderAccountMessage,
-  renderAccountSignIn,
-} from '../../src/modules/account/render-account-form.ts';
-import { renderPasskeyWays } from '../../src/modules/passkeys/account-passkeys.ts';
+import { renderAccount } from '../../src/modules/account/pages/account.ts';
+import { renderAccountForm, renderAccountMessage, renderAccountSignIn } from '../../src/modules/account/pages/form.ts';
+import { renderPasskeyWays } from '../../src/modules/passkeys/account.ts';
 import { renderIdentities } from '../../src/modules/providers/pages/render-identities.ts';
-import { renderSignIns } from '../../src/modules/remembered-sign-ins/account-section.ts';
-import { renderOwnWallet } from '../../src/modules/wallets/account-wallet.ts';
+import { renderSignIns } from '../../src/modules/remembered-sign-ins/account.ts';
+import { renderOwnWallet } from '../../src/modules/wallets/account.ts';
 import { renderNewWallet } from '../../src/modules/wallets/pages/wallet-form.ts';
 import type { Language } from '../../src/texts/texts.ts';
 import type { Screen } from './screens.ts';

@@ -4,12 +4,12 @@ import type { Action } from '../../login-page/offer/login-request.ts';
 import type { PageOffer } from '../../login-page/offer/page-offer.ts';
 import { sendPage } from '../../login-page/pages/responses.ts';
 import type { Module } from '../module.ts';
-import { createAccountActions } from './account-actions.ts';
-import { createBrowserSignIn } from './account-cookie.ts';
-import { beginAccountLogin } from './account-login.ts';
-import { type AccountAction, changing, readAccount, redirect, signedIn, viewOf } from './account-request.ts';
+import { createAccountActions } from './actions.ts';
+import { createBrowserSignIn } from './cookie.ts';
 import { createUndoToken } from './domain/undo-address-change.ts';
-import { renderAccountForm, renderAccountMessage } from './render-account-form.ts';
+import { beginAccountLogin } from './login.ts';
+import { renderAccountForm, renderAccountMessage } from './pages/form.ts';
+import { type AccountAction, changing, readAccount, redirect, signedIn, viewOf } from './request.ts';
 import { ACCOUNT_SETTINGS, type AccountConfig } from './settings.ts';
 import { createSignInsToken } from './sign-ins.ts';
 

@@ -8,8 +8,8 @@ import { LINK_DAYS } from '../../domain/notices/notice-links.ts';
 import { html } from '../../http/html.ts';
 import { pickFields } from '../../login-page/offer/login-context.ts';
 import { sendPage } from '../../login-page/pages/responses.ts';
-import { type AccountRequest, viewOf } from './account-request.ts';
-import { renderAccountForm, renderAccountMessage } from './render-account-form.ts';
+import { renderAccountForm, renderAccountMessage } from './pages/form.ts';
+import { type AccountRequest, viewOf } from './request.ts';
 
 /** The most by which the clocks of replicas may differ. */
 const CLOCK_SKEW_MS = 60_000;

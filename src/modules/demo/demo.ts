@@ -5,19 +5,40 @@ import { join, resolve } from 'node:path';
 import type { Config } from '../../config/config.ts';
 import { readOrCreateFile } from '../../config/files.ts';
 import { p, statement } from '../../database/sql/template.ts';
+import { createApplication } from '../../domain/applications/create-application.ts';
+import { getApplication } from '../../domain/applications/get-application.ts';
+import { isRegistered, isRegistrable } from '../../domain/applications/redirect-uri.ts';
+import { setApplicationLogo } from '../../domain/applications/set-application-logo.ts';
 import { BY_USHER, withAudit } from '../../domain/audit/audit-event.ts';
 import type { ApplicationCall, Call } from '../../domain/core/call.ts';
 import { createEvent } from '../../domain/events/create-event.ts';
 import { getEvent } from '../../domain/events/get-event.ts';
+import { EVERY_TYPE } from '../../domain/outbox/event-types.ts';
+import { addApplicationUser } from '../../domain/users/add-application-user.ts';
 import { createUser } from '../../domain/users/create-user.ts';
-import { type DemoApplication, findCallback, openCafe, registerApplication } from './applications.ts';
-import type { DemoParts } from './demo-parts.ts';
-import { CAFE, DEMO } from './pages.ts';
-import { openWebhook } from './webhook.ts';
+import { createWebhook } from '../../domain/webhooks/create-webhook.ts';
+import { getWebhook } from '../../domain/webhooks/get-webhook.ts';
+import { updateWebhook } from '../../domain/webhooks/update-webhook.ts';
+import { findUrlProblem } from '../../domain/webhooks/webhook-url.ts';
+import type { Core } from '../module.ts';
+import { CAFE, DEMO, type Site } from './pages.ts';
 
 /** More than one, because the examples of the API reference delete an event. */
 const EVENTS = 3;
 const TIMEOUT_MS = 10_000;
+
+export type DemoParts = Pick<
+  Core,
+  | 'authPageUrl'
+  | 'cipher'
+  | 'clock'
+  | 'database'
+  | 'policy'
+  | 'webhooksPerApplication'
+  | 'sessionMaxAgeSeconds'
+  | 'tokens'
+  | 'url'
+>;
 
 /** The content of `demo.json`, which is kept between starts. */
 interface KeptDemo extends DemoApplication {
@@ -121,4 +142,88 @@ async function createDemo(call: Call, url: string): Promise<KeptDemo> {
   // The user of an earlier demo may have the address.
   const user = await create('ada@example.com').catch(() => create(`ada.${applicationId.slice(0, 8)}@example.com`));
   return { ...application, userId: user.id, email: user.email, webhookId: '', eventIds: [] };
+}
+
+export const RECEIVER_PATH = '/demo/hooks';
+/** The URL of the webhook while the settings forbid webhooks to this machine. */
+const PLACEHOLDER = 'https://example.com/hooks';
+
+/** Returns the ID of the webhook. Updates its URL, because the port may have changed. Creates another one if it was deleted. */
+async function openWebhook(
+  call: ApplicationCall,
+  parts: Pick<DemoParts, 'url' | 'cipher' | 'policy' | 'webhooksPerApplication'>,
+  { webhookId, userId }: { webhookId: string; userId: string },
+): Promise<string> {
+  const url = new URL(RECEIVER_PATH, parts.url).href;
+  // The settings may forbid this machine or its port.
+  const isAllowed = findUrlProblem(url, parts.policy) === undefined;
+  const target = isAllowed ? { url, eventTypes: [EVERY_TYPE] } : { url: PLACEHOLDER, eventTypes: ['webhook.test'] };
+  const kept = await getWebhook(call, parts.cipher, { webhookId }).catch(() => undefined);
+  if (!kept) {
+    await addApplicationUser(call, { applicationId: call.application.id, userId });
+    return (await createWebhook(call, parts, { ...target, ownerId: userId })).id;
+  }
+  // Otherwise the developer has given the webhook another URL, which stays.
+  const isUnchanged = kept.url === PLACEHOLDER || new URL(kept.url).pathname === RECEIVER_PATH;
+  if (isUnchanged) await updateWebhook(call, parts, { ...target, webhookId, isActive: true });
+  return kept.id;
+}
+
+const DAY_SECONDS = 24 * 60 * 60;
+/** How long a visitor can be idle and stay signed in. */
+export const SESSION_IDLE_SECONDS = 7 * DAY_SECONDS;
+
+const SETTINGS = {
+  allowSignUp: true,
+  askName: true,
+  singleSignOn: true,
+  sessionIdleSeconds: SESSION_IDLE_SECONDS,
+  sessionMaxAgeSeconds: 30 * DAY_SECONDS,
+};
+
+export interface DemoApplication {
+  readonly apiKey: string;
+  readonly applicationId: string;
+  readonly applicationName: string;
+  readonly clientId: string;
+  readonly redirectUris: readonly string[];
+}
+
+async function registerApplication(call: Call, site: Site, url: string): Promise<DemoApplication> {
+  const { name, path, accentColor, logo } = site;
+  // The last one is for the quick starts of the API reference.
+  const callbacks = [`http://127.0.0.1${path}/callback`, toCallback(path, url).href, 'http://127.0.0.1/callback'];
+  const request = { ...SETTINGS, name, accentColor, redirectUris: callbacks.filter(isRegistrable) };
+  const { application, apiKey } = await createApplication(call, request);
+  const { id: applicationId, clientId, redirectUris } = application;
+  const image = logo && (await readFile(new URL(logo, import.meta.url)));
+  // One image serves both themes, because it has a background of its own.
+  for (const theme of image ? ['light', 'dark'] : []) await setApplicationLogo(call, { applicationId, theme, image });
+  return { apiKey, applicationId, applicationName: name, clientId, redirectUris };
+}
+
+/** Returns the second application, or creates another one if it was deleted. */
+async function openCafe(call: Call, url: string, kept: DemoApplication | undefined): Promise<DemoApplication> {
+  const isKept = kept && (await getApplication(call, kept).catch(() => undefined));
+  return isKept ? kept : registerApplication(call, CAFE, url);
+}
+
+/**
+ * Returns the redirect URI of a site, and whether it leads to this server. A registered http://127.0.0.1 matches any
+ * port, so the demo works after a change of PORT.
+ */
+function findCallback(
+  { path }: Site,
+  url: string,
+  redirectUris: readonly string[],
+): { redirectUri: string; canReturn: boolean } {
+  const callback = toCallback(path, url);
+  if (callback.protocol === 'http:' && callback.hostname === 'localhost') callback.hostname = '127.0.0.1';
+  // False if the URL cannot be registered, or if its scheme has changed since the demo was created.
+  const canReturn = isRegistered(callback.href, redirectUris);
+  return { redirectUri: canReturn ? callback.href : (redirectUris[0] ?? ''), canReturn };
+}
+
+function toCallback(path: string, url: string): URL {
+  return new URL(`${url.replace(/\/$/, '')}${path}/callback`);
 }

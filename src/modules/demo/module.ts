@@ -5,10 +5,8 @@ import { completeLogin } from '../../domain/login/complete-login.ts';
 import { createAuthPageLink, generateAuthUrl } from '../../domain/login/generate-auth-url.ts';
 import { exchangeToken } from '../../domain/sessions/exchange-token.ts';
 import type { Module, OpenedModule } from '../module.ts';
-import { createDemoApplication } from './application.ts';
-import { type Demo, openDemo } from './demo.ts';
-import type { DemoParts } from './demo-parts.ts';
-import { createState } from './state.ts';
+import { type Demo, type DemoParts, openDemo } from './demo.ts';
+import { createDemoApplication, createState } from './site.ts';
 
 export interface OpenedDemo extends OpenedModule {
   readonly demo: Demo;

@@ -1,13 +1,81 @@
-/** The pages of one application of the demo. Like any application, it uses only the REST API of Usher. */
-import { parseCookie, stringifySetCookie } from 'cookie';
-import { headerOf } from '../../http/exchange.ts';
-import type { HttpContext } from '../../http/http-context.ts';
-import { sendPage, sendRedirect } from '../../login-page/pages/responses.ts';
-import { type DemoApplication, SESSION_IDLE_SECONDS } from './applications.ts';
-import { type ActiveSession, renderHome, renderMessage, renderProfile, type SiteView } from './pages.ts';
-import { createState, isOwnState } from './state.ts';
+/** Routes the requests to the demo: its two applications and the receiver of its webhook. */
 
-export type Actions = Readonly<Record<string, (context: HttpContext) => Promise<void>>>;
+import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
+import { parseCookie, stringifySetCookie } from 'cookie';
+import { verifyWebhook, WebhookVerificationError } from '../../client/verify-webhook.ts';
+import { headerOf, readBody, sendJson } from '../../http/exchange.ts';
+import type { HttpContext, PathHandler } from '../../http/http-context.ts';
+import { sendPage, sendRedirect } from '../../login-page/pages/responses.ts';
+import { type Demo, type DemoApplication, type DemoParts, RECEIVER_PATH, SESSION_IDLE_SECONDS } from './demo.ts';
+import { type ActiveSession, CAFE, DEMO, renderHome, renderMessage, renderProfile, type SiteView } from './pages.ts';
+
+const MAX_WEBHOOK_BYTES = 256 * 1024;
+const WEBHOOK_TIMEOUT_MS = 5_000;
+
+type Actions = Readonly<Record<string, (context: HttpContext) => Promise<void>>>;
+
+/** Returns the handler. `print` writes to the terminal. */
+export function createDemoApplication(demo: Demo, parts: DemoParts, print: (text: string) => void): PathHandler {
+  const { clock, url } = parts;
+  const { accountUrl, cafe, methods, webhookId } = demo;
+  const email = demo.canSignIn ? demo.email : undefined;
+  const shared = { accountUrl, email, methods };
+  const callAsDemo = createCall(url, demo.apiKey);
+  const actions: Actions = {
+    ...createSite(demo, { ...DEMO, ...shared, other: CAFE }, callAsDemo, clock),
+    ...createSite(cafe, { ...CAFE, ...shared, other: DEMO }, createCall(url, cafe.apiKey), clock),
+    ...createReceiver(webhookId, callAsDemo, print),
+  };
+
+  return async (context) => {
+    const action = actions[`${context.request.method} ${context.path}`];
+    if (!action) return false;
+    const otherPlace = findOtherPlace(context, demo);
+    if (otherPlace) {
+      sendRedirect(context, otherPlace);
+      return true;
+    }
+    try {
+      await action(context);
+    } catch (error) {
+      // Usher may be unreachable at its own URL, for example because its TLS certificate is self-signed or for another host.
+      const { cause = error } = error instanceof Error ? error : {};
+      sendPage(context, 502, renderMessage(DEMO, 'The demo cannot reach Usher', `${url}: ${cause}`));
+    }
+    return true;
+  };
+}
+
+/**
+ * Returns the page at 127.0.0.1 for a browser that opens it at localhost: sign-ins return to 127.0.0.1, and a cookie of
+ * one is not sent to the other. Keeps the port, because a tunnel may have another.
+ */
+function findOtherPlace({ headers, path, request }: HttpContext, { homeUrl }: Demo): string | undefined {
+  if (request.method !== 'GET' || ![DEMO.path, CAFE.path].includes(path)) return undefined;
+  const host = String(headers.host ?? headers[':authority'] ?? '');
+  const isOther = homeUrl.startsWith('http://127.0.0.1') && /^localhost(:\d+)?$/i.test(host);
+  return isOther ? `http://${host.replace(/^localhost/i, '127.0.0.1')}${path}` : undefined;
+}
+
+/** Prints messages that Usher signed. Prints repeated messages, too; real receivers should handle each `id` once. */
+function createReceiver(webhookId: string, callUsher: CallUsher, print: (text: string) => void): Actions {
+  return {
+    async [`POST ${RECEIVER_PATH}`](context) {
+      // Reads the signing key each time, because the developer may have rotated it.
+      const { data: webhook, message } = await callUsher<{ signingKey: string }>(`/api/webhooks/${webhookId}`);
+      if (!webhook) throw new Error(message);
+      const body = await readBody(context.request, MAX_WEBHOOK_BYTES, performance.now() + WEBHOOK_TIMEOUT_MS);
+      try {
+        const { type, data } = await verifyWebhook(webhook.signingKey, context.headers, body);
+        print(`  WEBHOOK ${type} ${JSON.stringify(data)}\n`);
+        sendJson(context, 200, '{}');
+      } catch (error) {
+        if (!(error instanceof WebhookVerificationError)) throw error;
+        sendJson(context, 401, JSON.stringify({ error: error.message }));
+      }
+    },
+  };
+}
 
 interface Reply<Data> {
   readonly message: string;
@@ -16,13 +84,13 @@ interface Reply<Data> {
 }
 
 /** Calls Usher with POST if there is a body, otherwise with GET. The path is relative to its URL. */
-export type CallUsher = <Data>(path: string, body?: object) => Promise<Reply<Data>>;
+type CallUsher = <Data>(path: string, body?: object) => Promise<Reply<Data>>;
 
 interface Session {
   readonly id: string;
 }
 
-export function createCall(url: string, apiKey: string): CallUsher {
+function createCall(url: string, apiKey: string): CallUsher {
   return async (path, body) => {
     const headers = { 'x-api-key': apiKey, 'content-type': 'application/json' };
     const reply = await fetch(url + path, { headers, ...(body && { method: 'POST', body: JSON.stringify(body) }) });
@@ -30,7 +98,8 @@ export function createCall(url: string, apiKey: string): CallUsher {
   };
 }
 
-export function createSite(
+/** Returns the pages of one application. Like any application, it uses only the REST API of Usher. */
+function createSite(
   { apiKey, clientId, redirectUri }: DemoApplication & { readonly redirectUri: string },
   view: SiteView,
   callUsher: CallUsher,
@@ -104,4 +173,20 @@ export function createSite(
       sendRedirect(context, path);
     },
   };
+}
+
+/** Returns the `state` of a login. The demo signs it, so that it has none to keep. */
+export function createState(apiKey: string): string {
+  const random = randomBytes(9).toString('base64url');
+  return `${random}.${sign(apiKey, random)}`;
+}
+
+function isOwnState(apiKey: string, state: string): boolean {
+  const [random = ''] = state.split('.');
+  const [given, expected] = [state, `${random}.${sign(apiKey, random)}`].map((text) => Buffer.from(text));
+  return given?.length === expected?.length && timingSafeEqual(given ?? Buffer.alloc(0), expected ?? Buffer.alloc(0));
+}
+
+function sign(apiKey: string, random: string): string {
+  return createHmac('sha256', apiKey).update(`state ${random}`).digest('base64url').slice(0, 22);
 }

@@ -1,7 +1,17 @@
 /** Other providers at which people sign in: those of OpenID Connect, and GitHub. */
 import type { Config } from '../../config/config.ts';
-import type { Module } from '../module.ts';
-import { createProviderOffer } from './page-offer.ts';
+import { allowsMethod } from '../../domain/applications/branding.ts';
+import { selectIdentities } from '../../domain/identities/list-identities.ts';
+import { watchFiles } from '../../jobs/watch-files.ts';
+import type { PageOffer } from '../../login-page/offer/page-offer.ts';
+import type { Early, Module } from '../module.ts';
+import { createLinkActions } from './account.ts';
+import { createProviderActions } from './actions.ts';
+import { deriveAuthorizationKeys } from './domain/authorization-state.ts';
+import { type LoginProviderSettings, LoginProviders } from './domain/login-providers.ts';
+import { markOf, type ProviderView, renderProviderForms } from './pages/provider-buttons.ts';
+import { renderIdentities } from './pages/render-identities.ts';
+import { type LoginProvider, parseLoginProviders } from './parse-login-providers.ts';
 import { ofProviders, type ProvidersConfig } from './settings.ts';
 
 export const providersModule: Module<Config & ProvidersConfig> = {
@@ -9,3 +19,47 @@ export const providersModule: Module<Config & ProvidersConfig> = {
   name: 'providers',
   offer: (config, early) => ({ pages: createProviderOffer(config, early) }),
 };
+
+function createProviderOffer(
+  config: LoginProviderSettings & Pick<ProvidersConfig, 'loginProvidersFile'>,
+  { secrets }: Pick<Early, 'secrets'>,
+): PageOffer {
+  const providers = new LoginProviders(config);
+  const settings = { providers, authorizationKeys: deriveAuthorizationKeys(secrets.encryptionKeys) };
+  const file = config.loginProvidersFile;
+  return {
+    createActions: (account) => [
+      ...createProviderActions(settings, account),
+      ...(account ? createLinkActions(account, settings) : []),
+    ],
+    accountSection: {
+      notes: { identity: 'account.note.identity', identityRemoved: 'account.note.identityRemoved' },
+      async show({ call, parts }, view, { id: userId }) {
+        const identities = await call.run(selectIdentities, { userId });
+        const hasEmail = parts.methods.includes('email');
+        return renderIdentities(view, { identities, providers: providers.all, hasEmail });
+      },
+      exportData: async (call, userId) => ({ identities: await call.run(selectIdentities, { userId }) }),
+    },
+    signInWay: {
+      view(branding) {
+        const allowed = providers.all.filter(({ id }) => allowsMethod(branding, id)).map(toProviderView);
+        return allowed.length === 0 ? undefined : { renderForms: (view) => renderProviderForms(view, allowed) };
+      },
+      providers,
+      async run({ logger, signal }) {
+        if (file === undefined) return;
+        await watchFiles([file], {
+          signal,
+          use: (text = '') => providers.replace(parseLoginProviders(text)),
+          onUsed: () => logger.info('login providers read again'),
+          onError: (error) => logger.error({ err: error }, 'login providers not read again'),
+        });
+      },
+    },
+  };
+}
+
+function toProviderView({ id, name, issuer }: LoginProvider): ProviderView {
+  return { id, name, mark: markOf(issuer) };
+}

@@ -7,15 +7,14 @@ import type { PageOffer } from '../../login-page/offer/page-offer.ts';
 import { sendRedirect } from '../../login-page/pages/responses.ts';
 import { redirectToForm } from '../../login-page/redirect-to-form.ts';
 import type { Module } from '../module.ts';
-import { ACCOUNT_SECTION } from './account-section.ts';
+import { ACCOUNT_SECTION } from './account.ts';
+import { forgetHere, readSignInToken, writeSignInToken } from './cookie.ts';
 import { completeRememberedLogin } from './domain/complete-remembered-login.ts';
-import { findRememberedSignIn } from './domain/find-remembered-sign-in.ts';
-import { findRememberedUser } from './domain/find-remembered-user.ts';
+import { findRememberedSignIn, findRememberedUser } from './domain/find-remembered-sign-in.ts';
 import { rememberSignIn } from './domain/remember-sign-in.ts';
 import type { SharingSettings } from './domain/usable-sign-in.ts';
-import { renderContinue } from './render-continue.ts';
+import { renderContinue } from './pages/continue.ts';
 import { type RememberedSignInsConfig, SETTINGS_OF_REMEMBERED_SIGN_INS } from './settings.ts';
-import { forgetHere, readSignInToken, writeSignInToken } from './sign-in-cookie.ts';
 
 export const rememberedSignInsModule: Module<RememberedSignInsConfig> = {
   name: 'remembered-sign-ins',

@@ -1,3 +1,4 @@
+import { groupMembers, groups } from '../../../database/schema/group-schema.ts';
 import { loginIntents } from '../../../database/schema/intent-schema.ts';
 import { invitations } from '../../../database/schema/invitation-schema.ts';
 import { applications } from '../../../database/schema/schema.ts';
@@ -5,7 +6,6 @@ import { nullable, p, statement, t } from '../../../database/sql/template.ts';
 import type { Call } from '../../../domain/core/call.ts';
 import { listAccountSessions } from '../../../domain/grants/list-account-sessions.ts';
 import type { User } from '../../../domain/users/user.ts';
-import { listOwnGroups } from './list-own-groups.ts';
 
 /**
  * Returns the stored data about a user, for an export as JSON. Secrets, such as session IDs, are left out.
@@ -22,7 +22,7 @@ export async function exportAccount(
     listAccountSessions(call, userId),
     call.run(selectLogins, { userId }),
     call.run(selectMemberships, { userId }),
-    listOwnGroups(call, userId),
+    call.run(selectOwnGroups, { userId }),
     call.run(selectInvitations, { userId }),
     call.run(countKnownOrigins, { userId, now: call.now }),
     ...sections.map((section) => section.exportData?.(call, userId) ?? {}),
@@ -79,3 +79,12 @@ const selectInvitations = statement('select_account_invitations', {
 const countKnownOrigins = statement('count_known_origins', { knownBrowsersAndNetworks: t.integer })`
   select count(*)::integer as known_browsers_and_networks from known_origins
   where user_id = ${p.uuid('userId')} and expires_at > ${p.instant('now')}`;
+
+/** The groups of a user, by name. */
+export const selectOwnGroups = statement('select_account_groups', {
+  name: groups.name,
+  displayName: groups.displayName,
+  addedAt: groupMembers.addedAt,
+})`
+  select g.name, g.display_name, m.added_at from group_members m join groups g on g.id = m.group_id and g.deleted_at is null
+  where m.user_id = ${p.uuid('userId')} order by g.name`;

@@ -4,12 +4,14 @@ import { ServiceError } from '../../../domain/core/errors.ts';
 import { openToken, sealToken } from '../../../domain/crypto/aes-gcm.ts';
 import { endUserSessions } from '../../../domain/lifecycle/end-user-sessions.ts';
 import { deletePasskey } from '../../../domain/passkeys/delete-passkey.ts';
-import { YOUNG_PASSKEY_DAYS } from './limits.ts';
+
+/** How long a passkey is young that was added after a sign-in without another one. */
+export const YOUNG_PASSKEY_DAYS = 7;
 
 const LIFETIME_MS = YOUNG_PASSKEY_DAYS * 24 * 60 * 60_000;
 const PURPOSE = 'remove a new passkey';
 
-export interface AddedPasskey {
+interface AddedPasskey {
   readonly userId: string;
   readonly passkeyId: string;
 }

@@ -12,7 +12,7 @@ import { isSignedInHere } from '../../../domain/sessions/browser-cutoffs.ts';
 import { isSignInAfterEveryCutoff } from '../../../domain/sessions/cutoffs.ts';
 import { isStillSignedIn } from '../../../domain/users/still-signed-in.ts';
 import { parseCredential, requireOwnRequest } from './credential.ts';
-import { MAX_PASSKEYS, YOUNG_PASSKEY_DAYS } from './limits.ts';
+import { YOUNG_PASSKEY_DAYS } from './passkey-link.ts';
 import type { RelyingParty } from './relying-party.ts';
 import { verifyCreation } from './verify-passkey.ts';
 
@@ -88,6 +88,8 @@ const mayAdd = sql`${isSignInAfterEveryCutoff(p.instant('completedAt'))}
 
 const count = sql`(
   select count(*) from passkeys where user_id = ${p.uuid('userId')} and rp_id = ${p.text('rpId')})`;
+/** The limit per user and relying party. */
+const MAX_PASSKEYS = 10;
 const most = sql.raw(String(MAX_PASSKEYS));
 
 /**

@@ -10,9 +10,8 @@ import {
 } from '../../../login-page/pages/parts.ts';
 import { isolate } from '../../../texts/isolate.ts';
 import { MAX_PASSKEY_NAME } from '../domain/rename-passkey.ts';
-import { renderPasskey } from './passkey.ts';
 import { PASSKEY_CREATION_SCRIPT, PASSKEY_MARK, renderNewPasskey } from './passkey-form.ts';
-import type { PasskeysView } from './view.ts';
+import { type PasskeysView, renderPasskey } from './view.ts';
 
 const STYLE = readStyle(new URL('passkeys.css', import.meta.url));
 
@@ -62,4 +61,26 @@ ${hidden}<button class="quiet danger">${language.text('passkey.list.remove')}${o
 </form>
 </li>
 `;
+}
+
+/** Renders the offer to save a passkey, after a sign-in without one. */
+export function renderPasskeyOffer(view: PasskeysView): PageContent {
+  const { language, applicationName: application, path } = view;
+  const host = html`<strong><bdi>${view.host}</bdi></strong>`;
+  return {
+    language,
+    title: language.text('passkey.offer.titleBar', { application }),
+    body: html`${PASSKEY_MARK}
+${renderHeading(language.html('passkey.offer.title'), html`<p>${language.text('passkey.offer.text')}</p>`)}
+${renderAlert(view.alert)}
+<p class="soft">${language.html('passkey.offer.host', { host })}</p>
+<div class="ways">
+${renderNewPasskey(view, '')}
+<form id="later" method="post" action="${path}/passkey/later">
+${renderOwnLogin(view)}<button class="second">${language.text('passkey.offer.later')}</button>
+</form>
+</div>`,
+    footer: renderFooter(view),
+    scripts: [PASSKEY_CREATION_SCRIPT],
+  };
 }

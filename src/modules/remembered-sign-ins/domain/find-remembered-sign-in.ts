@@ -1,7 +1,9 @@
+import { rememberedSignIns } from '../../../database/schema/login-schema.ts';
 import { users } from '../../../database/schema/schema.ts';
-import { type RowOfType, statement, t } from '../../../database/sql/template.ts';
+import { p, type RowOfType, statement, t } from '../../../database/sql/template.ts';
 import type { Call } from '../../../domain/core/call.ts';
 import type { LoginIntent } from '../../../domain/login/login-intent.ts';
+import { digestSignInToken } from './sign-in-token.ts';
 import { mayContinue, type SharingSettings, signInParameters, usableSignIn } from './usable-sign-in.ts';
 
 const SHOWN = { email: users.email, name: users.name, authenticatedAt: t.instant };
@@ -26,3 +28,13 @@ export async function findRememberedSignIn(
 const selectRemembered = statement('select_remembered_sign_in', SHOWN)`
   with ${usableSignIn}
   select r.email, r.name, r.authenticated_at from remembered r, login_intents i, applications a where ${mayContinue}`;
+
+/** Returns the ID of the user whose sign-in a browser with this token remembers. */
+export async function findRememberedUser({ run, now }: Call, token: string): Promise<string | undefined> {
+  const [found] = await run(selectUser, { tokenDigest: digestSignInToken(token), now });
+  return found?.userId;
+}
+
+const selectUser = statement('select_remembered_user', { userId: rememberedSignIns.userId })`
+  select user_id from remembered_sign_ins
+  where token_digest = ${p.bytes('tokenDigest')} and expires_at > ${p.instant('now')}`;

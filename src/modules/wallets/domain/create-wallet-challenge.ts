@@ -1,6 +1,6 @@
 import { hash, randomBytes, randomUUID } from 'node:crypto';
-import { placeholdersOf, type Statement } from '../../../database/pool/database.ts';
 import { walletChallenges } from '../../../database/schema/login-schema.ts';
+import { placeholdersOf, type Statement } from '../../../database/sql/statement.ts';
 import type { Call } from '../../../domain/core/call.ts';
 import { ServiceError } from '../../../domain/core/errors.ts';
 import { check, textThat, type Unchecked, uuid } from '../../../domain/core/validation.ts';

@@ -1,7 +1,7 @@
 import { and, not, sql } from 'drizzle-orm';
-import { type Statement, whereEqual } from '../../../database/pool/database.ts';
 import { walletChallenges } from '../../../database/schema/login-schema.ts';
 import { users } from '../../../database/schema/schema.ts';
+import { type Statement, whereEqual } from '../../../database/sql/statement.ts';
 import { p, type RowOfType, statement } from '../../../database/sql/template.ts';
 import { allowsMethod } from '../../../domain/applications/branding.ts';
 import type { Call } from '../../../domain/core/call.ts';

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { readFile, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
-import { SESSION_IDLE_SECONDS } from '../../../../src/modules/demo/applications.ts';
+import { SESSION_IDLE_SECONDS } from '../../../../src/modules/demo/demo.ts';
 import { MINUTE } from '../../../support/clock.ts';
 import { demoOf, openDemoFixture } from '../../../support/demo-fixture.ts';
 import { LoginBrowser, type LoginPage, textOf } from '../../../support/login-browser.ts';

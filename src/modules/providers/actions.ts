@@ -8,12 +8,11 @@ import type { Action, LoginRequest, Remark } from '../../login-page/offer/login-
 import type { AccountPage } from '../../login-page/offer/page-offer.ts';
 import { sendRedirect } from '../../login-page/pages/responses.ts';
 import { leaveSignedIn, redirectToForm } from '../../login-page/redirect-to-form.ts';
-import { finishLink } from './account-providers.ts';
+import { callbackOf, finishLink, toRemark } from './account.ts';
 import { readAuthorization } from './domain/authorization-state.ts';
 import { beginProviderLogin, type ProviderSettings } from './domain/begin-provider-login.ts';
 import { isRefusedByPerson, toProviderError } from './domain/oauth-errors.ts';
 import { redeemProviderAnswer } from './domain/redeem-provider-answer.ts';
-import { callbackOf, toRemark } from './provider-callback.ts';
 
 /** The path of the action that serves the callbacks of all providers. */
 const CALLBACK = '/login/callback/*';

@@ -1,6 +1,6 @@
-import { showEmail } from '../../config/email-address.ts';
-import { html } from '../../http/html.ts';
-import type { PageContent } from '../../login-page/pages/document.ts';
+import { showEmail } from '../../../config/email-address.ts';
+import { html } from '../../../http/html.ts';
+import type { PageContent } from '../../../login-page/pages/document.ts';
 import {
   renderAlert,
   renderCancel,
@@ -9,11 +9,11 @@ import {
   renderHidden,
   renderMark,
   renderReturn,
-} from '../../login-page/pages/parts.ts';
-import type { FormView } from '../../login-page/pages/view.ts';
-import { isolate } from '../../texts/isolate.ts';
-import { renderAddress } from '../../texts/render-address.ts';
-import type { RememberedSignIn } from './domain/find-remembered-sign-in.ts';
+} from '../../../login-page/pages/parts.ts';
+import type { FormView } from '../../../login-page/pages/view.ts';
+import { isolate } from '../../../texts/isolate.ts';
+import { renderAddress } from '../../../texts/render-address.ts';
+import type { RememberedSignIn } from '../domain/find-remembered-sign-in.ts';
 
 interface ContinueView extends FormView {
   readonly signIn: RememberedSignIn;

@@ -11,16 +11,13 @@ import type { Account, AccountSection } from '../../login-page/offer/page-offer.
 import { ADDRESS_FIELD } from '../../login-page/pages/parts.ts';
 import { sendPage } from '../../login-page/pages/responses.ts';
 import type { TextKey } from '../../texts/texts.ts';
-import {
-  redeemAddressCode,
-  sendAddressCode,
-  showAddress,
-  showAddressCode,
-  showUndo,
-  undoChange,
-} from './account-address.ts';
-import { removeAccountCookie } from './account-cookie.ts';
-import { beginAccountLogin, finishAccountLogin, signOut } from './account-login.ts';
+import { redeemAddressCode, sendAddressCode, showAddress, showAddressCode, showUndo, undoChange } from './address.ts';
+import { removeAccountCookie } from './cookie.ts';
+import { endAccountSession } from './domain/end-account-session.ts';
+import { exportAccount, selectOwnGroups } from './domain/export-account.ts';
+import { beginAccountLogin, finishAccountLogin, signOut } from './login.ts';
+import { renderAccount } from './pages/account.ts';
+import { renderAccountForm, renderAccountMessage, renderAccountSignIn } from './pages/form.ts';
 import {
   type AccountAction,
   type AccountRequest,
@@ -29,12 +26,7 @@ import {
   redirect,
   signedIn,
   viewOf,
-} from './account-request.ts';
-import { endAccountSession } from './domain/end-account-session.ts';
-import { exportAccount } from './domain/export-account.ts';
-import { listOwnGroups } from './domain/list-own-groups.ts';
-import { renderAccount } from './render-account.ts';
-import { renderAccountForm, renderAccountMessage, renderAccountSignIn } from './render-account-form.ts';
+} from './request.ts';
 import { endSignIns, showEndSignIns } from './sign-ins.ts';
 
 /** @param sections what all parts add to the page and to the export */
@@ -92,7 +84,7 @@ async function showAccount(request: AccountRequest, sections: readonly AccountSe
   const { isFresh, user } = account;
   const [sessions, groups, ...shown] = await Promise.all([
     listAccountSessions(call, user.id),
-    listOwnGroups(call, user.id),
+    call.run(selectOwnGroups, { userId: user.id }),
     ...sections.map((section) => section.show?.(request, view, user) ?? {}),
   ]);
   const page = renderAccount({

@@ -1,9 +1,9 @@
 /** The pages of the account with one card each: forms, the sign-in, and messages. */
-import { html } from '../../http/html.ts';
-import type { AccountForm, AccountFormView } from '../../login-page/offer/page-offer.ts';
-import type { PageContent } from '../../login-page/pages/document.ts';
-import { renderAlert, renderFooter, renderHeading, renderToken } from '../../login-page/pages/parts.ts';
-import type { TextKey } from '../../texts/texts.ts';
+import { html } from '../../../http/html.ts';
+import type { AccountForm, AccountFormView } from '../../../login-page/offer/page-offer.ts';
+import type { PageContent } from '../../../login-page/pages/document.ts';
+import { renderAlert, renderFooter, renderHeading, renderToken } from '../../../login-page/pages/parts.ts';
+import type { TextKey } from '../../../texts/texts.ts';
 
 export function renderAccountForm(view: AccountFormView, form: AccountForm): PageContent {
   const { language, path, alert } = view;

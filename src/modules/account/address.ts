@@ -11,10 +11,10 @@ import { sendPage } from '../../login-page/pages/responses.ts';
 import type { Mail } from '../../mail/mail.ts';
 import { createMuteLink } from '../../mail/mute-link.ts';
 import { isolate } from '../../texts/isolate.ts';
-import { type AccountRequest, envelopeFor, redirect, viewOf } from './account-request.ts';
 import { changeAddress, createAddressCode, findNewAddress } from './domain/change-address.ts';
 import { readUndoToken, undoAddressChange } from './domain/undo-address-change.ts';
-import { renderAccountForm, renderAccountMessage } from './render-account-form.ts';
+import { renderAccountForm, renderAccountMessage } from './pages/form.ts';
+import { type AccountRequest, envelopeFor, redirect, viewOf } from './request.ts';
 
 export async function showAddress(request: AccountRequest): Promise<void> {
   const view = viewOf(request);

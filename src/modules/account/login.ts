@@ -9,10 +9,10 @@ import { beginLogin, endLogin, type PendingLoginsCookie } from '../../login-page
 import { signOutHere } from '../../login-page/offer/browser-sign-ins.ts';
 import { pickFields } from '../../login-page/offer/login-context.ts';
 import { sendRedirect } from '../../login-page/pages/responses.ts';
-import { writeAccountCookie } from './account-cookie.ts';
-import { type AccountRequest, accountUrlOf, readAccount, redirect } from './account-request.ts';
+import { writeAccountCookie } from './cookie.ts';
 import { ACCOUNT_CLIENT_ID, accountApplication } from './domain/account-application.ts';
 import { openAccount } from './domain/open-account.ts';
+import { type AccountRequest, accountUrlOf, readAccount, redirect } from './request.ts';
 
 /** Limits the logins that begin in a site, an IP prefix of 24 or 48 bits: each stores a row for half an hour. */
 const LOGINS: RateLimit = { burst: 100, intervalMs: 10_000 };

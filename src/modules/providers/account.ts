@@ -4,7 +4,7 @@ import { deleteUserIdentity } from '../../domain/identities/delete-identity.ts';
 import { linkIdentity } from '../../domain/identities/link-identity.ts';
 import { findRecentSignIn, requireRecentSignIn } from '../../domain/login/recent-sign-in.ts';
 import { pickFields } from '../../login-page/offer/login-context.ts';
-import type { Action, LoginRequest, Remark } from '../../login-page/offer/login-request.ts';
+import type { Action, LoginPageParts, LoginRequest, Remark } from '../../login-page/offer/login-request.ts';
 import type { Account, AccountPage } from '../../login-page/offer/page-offer.ts';
 import { alertKeyOf } from '../../login-page/pages/alerts.ts';
 import { sendRedirect } from '../../login-page/pages/responses.ts';
@@ -12,7 +12,6 @@ import { type Authorization, createAuthorization, readAuthorization } from './do
 import type { ProviderSettings } from './domain/begin-provider-login.ts';
 import { isRefusedByPerson, toProviderError } from './domain/oauth-errors.ts';
 import { requireProviderPermit } from './domain/redeem-provider-answer.ts';
-import { callbackOf, toRemark } from './provider-callback.ts';
 
 export function createLinkActions(page: AccountPage, settings: ProviderSettings): readonly Action[] {
   const { changing } = page;
@@ -118,4 +117,14 @@ async function unlink(page: AccountPage, request: LoginRequest, { user }: Accoun
   if (!parts.methods.includes('email')) throw new ServiceError('LOGIN_METHOD_NOT_ENABLED');
   await deleteUserIdentity(call, { userId: user.id, ...pickFields(request, 'issuer', 'subject') });
   page.redirect(request, '', { done: 'identityRemoved' });
+}
+
+/** Returns the remark that the provider has refused to tell the address of a person, whom Usher knows nevertheless. */
+export function toRemark(detail: string | undefined): Remark | undefined {
+  return detail === undefined ? undefined : { reason: 'PROVIDER_UNAVAILABLE', detail };
+}
+
+/** Returns the redirect URI of a provider. Each provider has its own, so that no provider can answer for another. */
+export function callbackOf({ authPageUrl }: Pick<LoginPageParts, 'authPageUrl'>, providerId: string): string {
+  return `${authPageUrl}/callback/${providerId}`;
 }

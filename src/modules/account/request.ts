@@ -9,7 +9,7 @@ import type { Action, LoginRequest } from '../../login-page/offer/login-request.
 import type { Account, AccountFormView, AccountQuery } from '../../login-page/offer/page-offer.ts';
 import { alertFor, alertKeyOf } from '../../login-page/pages/alerts.ts';
 import { sendRedirect } from '../../login-page/pages/responses.ts';
-import { readAccountCookie, writeAccountCookie } from './account-cookie.ts';
+import { readAccountCookie, writeAccountCookie } from './cookie.ts';
 import { type AccountSignIn, findAccount } from './domain/find-account.ts';
 
 /** What the account page has of its own. */

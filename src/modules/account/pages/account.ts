@@ -1,11 +1,11 @@
-import { type AccountSession, isOfBrowser } from '../../domain/grants/list-account-sessions.ts';
-import { siteOf } from '../../domain/login/network.ts';
-import { FRESH_MINUTES } from '../../domain/login/sign-in-age.ts';
-import type { User } from '../../domain/users/user.ts';
-import { type Html, html } from '../../http/html.ts';
-import type { AccountFormView, ShownSection } from '../../login-page/offer/page-offer.ts';
-import { describeBrowser, renderMethod } from '../../login-page/pages/describe-sign-in.ts';
-import type { PageContent } from '../../login-page/pages/document.ts';
+import { type AccountSession, isOfBrowser } from '../../../domain/grants/list-account-sessions.ts';
+import { siteOf } from '../../../domain/login/network.ts';
+import { FRESH_MINUTES } from '../../../domain/login/sign-in-age.ts';
+import type { User } from '../../../domain/users/user.ts';
+import { type Html, html } from '../../../http/html.ts';
+import type { AccountFormView, ShownSection } from '../../../login-page/offer/page-offer.ts';
+import { describeBrowser, renderMethod } from '../../../login-page/pages/describe-sign-in.ts';
+import type { PageContent } from '../../../login-page/pages/document.ts';
 import {
   renderAccountLink,
   renderAccountPanel,
@@ -14,10 +14,10 @@ import {
   renderItem,
   renderLoginButton,
   renderToken,
-} from '../../login-page/pages/parts.ts';
-import { isolate } from '../../texts/isolate.ts';
-import { renderAddress } from '../../texts/render-address.ts';
-import type { TextKey } from '../../texts/texts.ts';
+} from '../../../login-page/pages/parts.ts';
+import { isolate } from '../../../texts/isolate.ts';
+import { renderAddress } from '../../../texts/render-address.ts';
+import type { TextKey } from '../../../texts/texts.ts';
 
 export function renderAccount(view: AccountView): PageContent {
   const { language, user, note, alert, isFresh } = view;

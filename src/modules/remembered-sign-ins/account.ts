@@ -5,13 +5,13 @@ import type { AccountFormView, AccountSection, ShownSection } from '../../login-
 import { renderMethod } from '../../login-page/pages/describe-sign-in.ts';
 import { renderAccountPanel, renderDevice, renderItem } from '../../login-page/pages/parts.ts';
 import { isolate } from '../../texts/isolate.ts';
+import { readSignInToken } from './cookie.ts';
 import {
   type AccountRememberedSignIn,
   countRememberedSignIns,
   listRememberedSignIns,
 } from './domain/list-remembered-sign-ins.ts';
 import { digestSignInToken } from './domain/sign-in-token.ts';
-import { readSignInToken } from './sign-in-cookie.ts';
 
 export const ACCOUNT_SECTION: AccountSection = {
   async show({ browser, call, context, parts }, view, { id: userId }) {

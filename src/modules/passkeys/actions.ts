@@ -4,7 +4,8 @@ import { ServiceError } from '../../domain/core/errors.ts';
 import { takeChangePermit } from '../../domain/login/rate-limit.ts';
 import { findRecentSignIn, requireRecentSignIn } from '../../domain/login/recent-sign-in.ts';
 import { deletePasskey } from '../../domain/passkeys/delete-passkey.ts';
-import { pickFields } from '../../login-page/offer/login-context.ts';
+import { readCookie, setCookie } from '../../login-page/browser/browser-cookie.ts';
+import { type LoginContext, pickFields } from '../../login-page/offer/login-context.ts';
 import type { Action, LoginRequest, Remark } from '../../login-page/offer/login-request.ts';
 import type { PageContent } from '../../login-page/pages/document.ts';
 import { sendPage } from '../../login-page/pages/responses.ts';
@@ -17,10 +18,8 @@ import { type PasskeyLoginParts, redeemPasskey } from './domain/redeem-passkey.t
 import type { RelyingParty } from './domain/relying-party.ts';
 import { renamePasskey } from './domain/rename-passkey.ts';
 import { storePasskey } from './domain/store-passkey.ts';
-import { renderPasskeyList } from './pages/passkey-list.ts';
-import { renderPasskeyOffer } from './pages/passkey-offer.ts';
+import { renderPasskeyList, renderPasskeyOffer } from './pages/passkey-list.ts';
 import type { PasskeysView } from './pages/view.ts';
-import { postponeOffer } from './passkey-offer.ts';
 
 const needs = 'passkey';
 const failedSignIns = ['INVALID_PASSKEY', 'UNKNOWN_PASSKEY', 'PASSKEY_TOO_NEW', 'ASSURANCE_NOT_MET'] as const;
@@ -144,4 +143,21 @@ async function show(
     options: createCreationOptions(call, relyingParty, browser, signIn, { passkeys, isOnThisDevice }),
   });
   sendPage(context, 200, { ...page, application: view.application });
+}
+
+const LATER_COOKIE = 'usher-passkey';
+const LATER_SECONDS = 90 * 24 * 60 * 60;
+
+/** Whether this device can save a passkey, and the person has none and has not declined the offer in the last 90 days. */
+export async function isOfferDue(request: LoginContext, relyingParty: RelyingParty): Promise<boolean> {
+  const { call, browser, context, fields } = request;
+  // The script of the page sends it if the browser can save a passkey on this device.
+  if (pickFields(request, 'passkey').passkey !== '1' || readCookie(context, LATER_COOKIE) !== undefined) return false;
+  const signIn = await requireRecentSignIn(call, browser, fields);
+  return (await listOwnPasskeys(call, signIn, relyingParty)).length === 0;
+}
+
+/** Suppresses the offer in this browser for 90 days. */
+function postponeOffer({ context, browser }: LoginContext): void {
+  setCookie(context, LATER_COOKIE, 'later', LATER_SECONDS, browser.isSecure);
 }

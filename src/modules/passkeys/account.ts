@@ -9,7 +9,7 @@ import type { Action, LoginRequest } from '../../login-page/offer/login-request.
 import type { AccountFormView, AccountPage, ShownSection } from '../../login-page/offer/page-offer.ts';
 import { renderLoginButton } from '../../login-page/pages/parts.ts';
 import { readPasskeyToken, removeAddedPasskey } from './domain/passkey-link.ts';
-import { renderPasskey } from './pages/passkey.ts';
+import { renderPasskey } from './pages/view.ts';
 
 /** Returns the fields of the export of a user's data. */
 export async function exportPasskeys(call: Call, userId: string) {
