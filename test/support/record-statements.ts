@@ -6,14 +6,12 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import { fillPlaceholders, is, Param, Placeholder } from 'drizzle-orm';
 import { PgColumn } from 'drizzle-orm/pg-core';
-import { drizzle } from 'drizzle-orm/postgres-js';
-import { afterAll, expect, vi } from 'vitest';
+import { afterAll, expect } from 'vitest';
 import type { PlaceholderValues, Statement } from '../../src/database/pool/database.ts';
 import { StatementRunner } from '../../src/database/pool/statement-runner.ts';
 import { type RowType, toSnakeCase } from '../../src/database/sql/template.ts';
-import { RECORD, REPOSITORY, type RecordedStatement } from './statement-record.ts';
+import { describeStatement, RECORD, REPOSITORY, type RecordedStatement } from './statement-record.ts';
 
-const db = drizzle.mock();
 const { run } = StatementRunner.prototype;
 const recorded = new Map<Statement<unknown>, RecordedStatement[]>();
 
@@ -40,11 +38,9 @@ afterAll(async () => {
 });
 
 function describe(statement: Statement<unknown>, parameters: PlaceholderValues): Omit<RecordedStatement, 'layout'> {
-  using prepare = vi.spyOn(db._.session, 'prepareQuery');
-  const { sql, params } = statement(db).getQuery();
-  const [, , builtName = ''] = prepare.mock.lastCall ?? [];
+  const { name, sql, params } = describeStatement(statement);
   return {
-    name: 'queryName' in statement ? String(statement.queryName) : builtName,
+    name,
     sql,
     columns: 'rowType' in statement && statement.rowType ? flatten(statement.rowType as RowType) : undefined,
     names: params.map((param) => {

@@ -1,10 +1,10 @@
 /** Explains how Postgres runs statements: which rows it reads, and by what. */
 import { fillPlaceholders } from 'drizzle-orm';
-import { drizzle } from 'drizzle-orm/postgres-js';
 import { type MockInstance, vi } from 'vitest';
 import { Database, type PlaceholderValues, type Statement } from '../../src/database/pool/database.ts';
 import { formOf } from '../../src/database/pool/statement-runner.ts';
 import type { TestDatabase } from './database.ts';
+import { describeStatement } from './statement-record.ts';
 
 /** Whether a plan is made for the parameters at hand, or once for all, as Postgres may do after five times. */
 export type PlanMode = 'force_custom_plan' | 'force_generic_plan';
@@ -50,14 +50,10 @@ const PLANNING_COST_OF_TABLE = 2.5;
 /** Explains every statement of this process's databases before it runs, with its parameters and rows of the first time. */
 export class StatementExplainer implements Disposable {
   readonly explained: ExplainedStatement[] = [];
-  /** The database that ran the last statement. */
-  database: Database | undefined;
   readonly #seen = new Map<Statement<unknown>, Promise<void>>();
   readonly #sql: TestDatabase['sql'];
   readonly #settings: ExplainSettings;
   #count = 0;
-  /** Builds statements and sends none. */
-  readonly #db = drizzle.mock();
   readonly #run: MockInstance<Database['run']>;
 
   constructor({ sql }: Pick<TestDatabase, 'sql'>, settings: Partial<ExplainSettings> = {}) {
@@ -69,12 +65,11 @@ export class StatementExplainer implements Disposable {
     };
     const { run } = Database.prototype;
     const explainOnce = (statement: Statement<unknown>, parameters: PlaceholderValues) => {
-      const explained = this.#seen.get(statement) ?? this.#explain(statement, parameters);
+      const explained =
+        this.#seen.get(statement) ??
+        this.explainStatement(statement, parameters).then((each) => void this.explained.push(each));
       this.#seen.set(statement, explained);
       return explained;
-    };
-    const setDatabase = (database: Database) => {
-      this.database = database;
     };
     this.#run = vi.spyOn(Database.prototype, 'run').mockImplementation(async function (
       this: Database,
@@ -82,7 +77,6 @@ export class StatementExplainer implements Disposable {
       parameters,
       deadline,
     ) {
-      setDatabase(this);
       const form = formOf(statement, this.layout);
       if (form) await explainOnce(form, parameters);
       return run.call(this, statement, parameters, deadline);
@@ -107,20 +101,13 @@ export class StatementExplainer implements Disposable {
       });
   }
 
-  async #explain(statement: Statement<unknown>, parameters: PlaceholderValues): Promise<void> {
-    this.explained.push(await this.explainStatement(statement, parameters));
-  }
-
   /** Changes nothing. */
   async explainStatement(statement: Statement<unknown>, parameters: PlaceholderValues): Promise<ExplainedStatement> {
-    using prepare = vi.spyOn(this.#db._.session, 'prepareQuery');
-    const query = statement(this.#db).getQuery();
-    const [, , builtName = ''] = prepare.mock.lastCall ?? [];
-    const name = 'queryName' in statement ? String(statement.queryName) : builtName;
-    const values = fillPlaceholders(query.params, parameters);
+    const { name, sql, params } = describeStatement(statement);
+    const values = fillPlaceholders(params, parameters);
     const plans: Partial<Record<PlanMode, PlanNode>> = {};
-    for (const mode of this.#settings.modes) plans[mode] = await this.explain(query.sql, values, mode);
-    return { name, sql: query.sql, parameters, statement, plans };
+    for (const mode of this.#settings.modes) plans[mode] = await this.explain(sql, values, mode);
+    return { name, sql, parameters, statement, plans };
   }
 
   [Symbol.dispose](): void {

@@ -2,9 +2,12 @@
 import { existsSync } from 'node:fs';
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { Query } from 'drizzle-orm';
+import { drizzle } from 'drizzle-orm/postgres-js';
+import { vi } from 'vitest';
+import type { Statement } from '../../src/database/sql/statement.ts';
 
 export interface RecordedStatement {
-  /** As `statement('name')` and `.prepare('name')` have it. */
   readonly name: string;
   /** Of a statement with forms, of which each is recorded. */
   readonly layout: string | undefined;
@@ -38,4 +41,16 @@ export async function readRecord(): Promise<readonly RecordedStatement[]> {
       .map((line): RecordedStatement => JSON.parse(line)),
   );
   return [...new Map(statements.reverse().map((each) => [`${each.name} ${each.sql}`, each])).values()];
+}
+
+/** Builds statements and sends none. */
+const db = drizzle.mock();
+
+/** Returns the text and the parameters of a statement with its name, as `statement('name')` or `.prepare('name')` has it. */
+export function describeStatement(statement: Statement<unknown>): Query & { readonly name: string } {
+  if ('queryName' in statement) return { ...statement(db).getQuery(), name: String(statement.queryName) };
+  using prepare = vi.spyOn(db._.session, 'prepareQuery');
+  const query = statement(db).getQuery();
+  const [, , name = ''] = prepare.mock.lastCall ?? [];
+  return { ...query, name };
 }
