@@ -36,12 +36,8 @@ const gzip: Compression = limitParallel(
   MAX_PARALLEL,
 );
 
-/** For callers without a credential. It is listed, so that the refusal of another encoding can name a supported one. */
-const identity: Compression = {
-  name: 'identity',
-  compress: async (bytes) => new Uint8Array(bytes),
-  decompress: async (bytes) => new Uint8Array(bytes),
-};
+/** For callers without a credential, never run. It is listed, so that the refusal of another encoding can name one. */
+const identity: Compression = { ...compressionGzip, name: 'identity' };
 
 /** For callers with a credential. */
 export const connectOptions = {

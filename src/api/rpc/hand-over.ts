@@ -4,7 +4,7 @@
  */
 import type { Readable } from 'node:stream';
 import type { DescMessage } from '@bufbuild/protobuf';
-import { createConnectRouter, createContextKey, createContextValues } from '@connectrpc/connect';
+import { type ConnectError, createConnectRouter, createContextKey, createContextValues } from '@connectrpc/connect';
 import {
   createAsyncIterable,
   createMethodSerializationLookup,
@@ -13,12 +13,11 @@ import {
   type UniversalServerRequest,
   type UniversalServerResponse,
 } from '@connectrpc/connect/protocol';
-import type { ServiceError } from '../../domain/core/errors.ts';
 import { headerOf } from '../../http/exchange.ts';
 import type { HttpContext, RequestContext } from '../../http/http-context.ts';
 import type { Fields, ResponseMessage } from '../call-info.ts';
 import type { Procedure, Procedures } from '../procedures.ts';
-import { toConnectError, toDecodingError } from './connect-errors.ts';
+import { toDecodingError } from './connect-errors.ts';
 import { type connectOptions, optionsOf } from './connect-options.ts';
 import { setResponseHeaders, writeResponse } from './connect-response.ts';
 import { decodeBase64 } from './grpc-web-text.ts';
@@ -39,7 +38,7 @@ export interface UnaryExchange {
   /** @throws ServiceError if the body has no message of the RPC */
   decode(body: Buffer): Fields | Promise<Fields>;
   respond(message: ResponseMessage): Promise<void> | void;
-  refuse(error: ServiceError): Promise<void> | void;
+  refuse(error: ConnectError): Promise<void> | void;
 }
 
 /** What Connect's handler calls while it serves a request. */
@@ -89,7 +88,7 @@ export function handOver(endpoint: RpcEndpoint, context: HttpContext): UnaryExch
     },
     async refuse(error) {
       const refuse = () => {
-        throw toConnectError(error);
+        throw error;
       };
       const request = toConnectRequest(context, Buffer.alloc(0), { begin: refuse, handle: refuse });
       await writeResponse(context, await endpoint.handler(request));

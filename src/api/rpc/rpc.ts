@@ -7,6 +7,7 @@ import { deadlineExceeded } from '../call-errors.ts';
 import type { CallLog } from '../calls.ts';
 import type { Pipeline } from '../pipeline.ts';
 import type { Procedures } from '../procedures.ts';
+import { toConnectError } from './connect-errors.ts';
 import { refuseCall, refuseMismatch, refuseUnknownMethod } from './connect-response.ts';
 import { createEndpoints, handOver, type RpcEndpoint, type UnaryExchange } from './hand-over.ts';
 import { toPlainConnect, toPlainGrpc } from './plain-calls.ts';
@@ -74,7 +75,7 @@ async function serveUnary(
     await exchange.respond(await pipeline.runUnary(endpoint.procedure, context, { protocol, timeoutMs }, read));
   } catch (error) {
     if (!(error instanceof ServiceError)) throw error;
-    await exchange.refuse(error);
+    await exchange.refuse(toConnectError(error));
   }
 }
 

@@ -104,13 +104,9 @@ export async function serveStream(
   }
   setResponseHeaders(context, options);
   const applicationId = admitted?.applicationId;
-  const call = beginOutsidePipeline(context, log, {
-    code: 'ok',
-    applicationId,
-    isAuthenticated: admitted !== undefined,
-  });
-  const response = await handler(toStreamRequest(context, options.readMaxBytes, { call, admitted }));
-  await writeResponse(context, response);
+  const isAuthenticated = admitted !== undefined;
+  const call = beginOutsidePipeline(context, log, { code: 'ok', applicationId, isAuthenticated });
+  await writeResponse(context, await handler(toStreamRequest(context, options.readMaxBytes, { call, admitted })));
 }
 
 /** The longest delay of a Node timer. */
@@ -129,8 +125,8 @@ function toStreamRequest(context: HttpContext, maxBytes: number, facts: StreamFa
 }
 
 /**
- * Yields whole envelopes: Connect's decoders would keep each piece as it comes. One that announces more than `maxBytes`, and what is left at the end, is
- * passed on as it is.
+ * Yields whole envelopes: Connect's decoders would keep each piece as it comes. An envelope that announces more than
+ * `maxBytes`, and what is left at the end, is passed on as it is.
  */
 async function* joinEnvelopes(body: AsyncIterable<Uint8Array>, maxBytes: number): AsyncIterable<Uint8Array> {
   const joined = new JoinedBytes();
@@ -157,19 +153,15 @@ function lengthOfWhole(bytes: Buffer, maxBytes: number): number {
 function createErrorInterceptor(logger: Logger): Interceptor {
   return (next) => async (request) => {
     const { call } = request.contextValues.get(factsKey);
-    let refusal: ServiceError | undefined;
     const toAnswer = (error: unknown) => {
-      const answer = refusal ?? toStreamError(error, logger);
+      const answer = toStreamError(error, logger);
       call.outcome = { ...call.outcome, ...outcomeOf(answer) };
       return toConnectError(answer);
     };
     try {
       if (!request.stream) return await next(request);
-      const toRefusal = (error: unknown) => {
-        refusal = toDecodingError(error, request.method.input);
-        return toConnectError(refusal);
-      };
-      const response = await next({ ...request, message: mapErrors(request.message, toRefusal) });
+      const message = mapErrors(request.message, (error) => toDecodingError(error, request.method.input));
+      const response = await next({ ...request, message });
       return response.stream ? { ...response, message: mapErrors(response.message, toAnswer) } : response;
     } catch (error) {
       throw toAnswer(error);
