@@ -17,18 +17,20 @@ export class NetworkLimit {
 
   /** Takes permits of the network of the address, of its site, and of all. Returns false if one of them has too few. */
   take(address: string, instant: Date, count = 1): boolean {
-    const now = instant.getTime();
-    const limits = [
-      [networkOf(address), PERMITS.ofNetwork],
-      [siteOf(address), PERMITS.ofSite],
-      ['', PERMITS.inAll],
-    ] as const;
-    const filled = limits.map(([place, perMinute]) => {
-      const emptyAt = Math.max(this.#buckets.get(place)?.emptyAt ?? 0, now) + (count * MINUTE_MS) / perMinute;
-      return [place, emptyAt] as const;
+    const { ofNetwork, ofSite, inAll } = PERMITS;
+    const limits = [[networkOf(address), ofNetwork] as const, [siteOf(address), ofSite] as const, ['', inAll] as const];
+    return this.takeEach(limits, instant.getTime(), count);
+  }
+
+  /** Takes permits of each bucket, or returns false. `now` is in milliseconds. */
+  takeEach(limits: readonly (readonly [key: string, perMinute: number])[], now: number, count = 1): boolean {
+    const filled = limits.map(([key, perMinute]) => {
+      const emptyAt = Math.max(this.#buckets.get(key)?.emptyAt ?? 0, now) + (count * MINUTE_MS) / perMinute;
+      return [key, emptyAt] as const;
     });
-    if (filled.some(([, emptyAt]) => emptyAt - now > MINUTE_MS)) return false;
-    for (const [place, emptyAt] of filled) this.#buckets.set(place, { emptyAt });
+    // Half a millisecond makes up for the rounding of the sums.
+    if (filled.some(([, emptyAt]) => emptyAt - now > MINUTE_MS + 0.5)) return false;
+    for (const [key, emptyAt] of filled) this.#buckets.set(key, { emptyAt });
     return true;
   }
 }

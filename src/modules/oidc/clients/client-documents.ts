@@ -1,13 +1,13 @@
 /** The metadata of clients that nobody has registered, from the cache or their own servers. */
 import { createLruCache } from '../../../domain/cache/lru-cache.ts';
 import { networkOf } from '../../../domain/login/network.ts';
+import { NetworkLimit } from '../../../login-page/browser/network-limit.ts';
 import { type ClientHosts, type HostMatch, matchClient } from './client-url.ts';
 import type { ClientDocument, FetchDocument } from './fetch-document.ts';
 
 /** A document has at most 16 KiB, so those that are known take 16 MB at most. */
 const MAX_DOCUMENTS = 1_000;
 const MAX_FAILURES = 1_000;
-const MAX_BUCKETS = 1_000;
 const MINUTE_MS = 60_000;
 /** How long a document serves after its time while its renewal fails: RFC 9111, section 4.2.4. */
 const STALE_MS = 24 * 60 * MINUTE_MS;
@@ -51,8 +51,8 @@ export class ClientDocuments {
   readonly #failures = createLruCache<{ readonly cause: string; readonly until: number }>(MAX_FAILURES);
   readonly #pending = new Map<string, Promise<Found>>();
   #waiting = 0;
-  /** When the buckets of hosts, of networks at hosts, and of all, are empty. */
-  readonly #buckets = createLruCache<{ emptyAt: number }>(MAX_BUCKETS);
+  /** Of hosts, of networks at hosts, and of all. */
+  readonly #fetches = new NetworkLimit();
 
   constructor({ now = () => performance.now(), ...options }: Options) {
     this.#options = { ...options, now };
@@ -115,8 +115,7 @@ export class ClientDocuments {
    * none, and then takes none.
    */
   #take(host: string, address: string | undefined): boolean {
-    const now = this.#options.now();
-    const limits: readonly (readonly [key: string, perMinute: number])[] =
+    const limits: Parameters<NetworkLimit['takeEach']>[0] =
       address === undefined
         ? [
             [`known ${host}`, LIMITS.ofHost],
@@ -127,14 +126,7 @@ export class ClientDocuments {
             [`new ${host}`, LIMITS.ofHost],
             ['new', LIMITS.inAll],
           ];
-    const filled = limits.map(([key, perMinute]) => {
-      const emptyAt = Math.max(this.#buckets.get(key)?.emptyAt ?? 0, now) + MINUTE_MS / perMinute;
-      return [key, emptyAt] as const;
-    });
-    // Half a millisecond makes up for the rounding of the sums.
-    if (filled.some(([, emptyAt]) => emptyAt - now > MINUTE_MS + 0.5)) return false;
-    for (const [key, emptyAt] of filled) this.#buckets.set(key, { emptyAt });
-    return true;
+    return this.#fetches.takeEach(limits, this.#options.now());
   }
 }
 
