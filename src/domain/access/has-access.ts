@@ -32,8 +32,8 @@ export const notExpired = (now: SQLWrapper) => sql`not exists (
     and v.added_user and v.accepted_at is null and v.expires_at <= ${now})`;
 
 /** Returns the condition that the user may sign in to the application. */
-export function maySignIn(applicationId: SQLWrapper, userId: SQLWrapper, now: SQLWrapper = p.instant('now')): SQL {
-  return sql`exists (${added(applicationId, userId)} and ${notExpired(now)}
+export function maySignIn(applicationId: SQLWrapper, userId: SQLWrapper): SQL {
+  return sql`exists (${added(applicationId, userId)} and ${notExpired(p.instant('now'))}
     union all ${grantedByGroups(applicationId, userId)})`;
 }
 

@@ -20,8 +20,8 @@ export function renderMoment(instant: Date | null, absent = '–'): Html {
   return instant ? renderTime(instant, DAY_AND_TIME) : html`${absent}`;
 }
 
-export function renderDay(instant: Date | null, absent = '–'): Html {
-  return instant ? renderTime(instant, DAY) : html`${absent}`;
+export function renderDay(instant: Date | null): Html {
+  return instant ? renderTime(instant, DAY) : html`–`;
 }
 
 /** Renders a day for a heading, with its weekday. */
