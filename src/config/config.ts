@@ -1,4 +1,4 @@
-import { type CertificateTexts, isKeyPair } from './certificate.ts';
+import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { isLoginMethod, type LoginMethod, METHODS_RULE, type OfferedMethod } from './login-methods.ts';
 import type { Secrets } from './secrets.ts';
 import type { Setting, Settings } from './setting.ts';
@@ -6,6 +6,20 @@ import { SETTINGS, type SettingValues } from './settings.ts';
 
 type Secret = keyof Secrets;
 type Paired = 'smtpUrl' | 'mailFrom' | 'tlsCert' | 'tlsKey';
+
+/** A certificate and its private key. Each is a PEM text, or in `files` of the config the path of one. */
+export interface CertificateTexts {
+  readonly cert: string;
+  readonly key: string;
+}
+
+export function isKeyPair({ cert, key }: CertificateTexts): boolean {
+  try {
+    return new X509Certificate(cert).checkPrivateKey(createPrivateKey(key));
+  } catch {
+    return false;
+  }
+}
 
 /** The settings, grouped by subject. */
 export interface Config extends Omit<SettingValues, Secret | Paired | 'loginMethods'> {

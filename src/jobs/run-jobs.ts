@@ -1,7 +1,6 @@
 import { X509Certificate } from 'node:crypto';
 import type { Logger } from 'pino';
-import { isKeyPair } from '../config/certificate.ts';
-import type { Config } from '../config/config.ts';
+import { type Config, isKeyPair } from '../config/config.ts';
 import { parseEmailDomains } from '../config/email-domains.ts';
 import type { Database } from '../database/pool/database.ts';
 import { ClockSkewError, type DatabaseClock } from '../domain/core/database-clock.ts';

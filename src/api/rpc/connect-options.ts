@@ -6,7 +6,7 @@ import type { Compression } from '@connectrpc/connect/protocol';
 import { compressionGzip } from '@connectrpc/connect-node';
 import { ServiceError, type Violation } from '../../domain/core/errors.ts';
 import { Unacceptable } from '../../domain/core/rule.ts';
-import { timestamp } from '../../domain/core/text-rules.ts';
+import { timestamp } from '../../domain/core/validation.ts';
 import { isObject } from '../../encoding/json.ts';
 import { MAX_MESSAGE_BYTES, MAX_PUBLIC_MESSAGE_BYTES } from '../call-info.ts';
 import type { Procedure } from '../procedures.ts';

@@ -5,8 +5,16 @@ import { auditEvent } from '../audit/audit-event.ts';
 import type { Call } from '../core/call.ts';
 import { ServiceError } from '../core/errors.ts';
 import { type Rule, rule, Unacceptable } from '../core/rule.ts';
-import { oneOf, timestamp } from '../core/text-rules.ts';
-import { check, identifier, optional, textOrEmpty, type Unchecked, uuid } from '../core/validation.ts';
+import {
+  check,
+  identifier,
+  oneOf,
+  optional,
+  textOrEmpty,
+  timestamp,
+  type Unchecked,
+  uuid,
+} from '../core/validation.ts';
 import { KEY_USES } from './key-use.ts';
 
 type Field = 'applicationId' | 'name' | 'expiresAt' | 'use';

@@ -1,9 +1,8 @@
 /** How an application appears on the login page, and where the page leads. */
 import type { RowOf } from '../../database/pool/database.ts';
 import { applications } from '../../database/schema/schema.ts';
-import { listOf } from '../core/compound-rules.ts';
 import { type Rule, rule } from '../core/rule.ts';
-import { optional, orDefault, textThat } from '../core/validation.ts';
+import { listOf, optional, orDefault, textThat } from '../core/validation.ts';
 import { isRegistrable } from './redirect-uri.ts';
 
 const { accentColor, termsUri, privacyUri, supportUri, initiateLoginUri, loginMethods } = applications;

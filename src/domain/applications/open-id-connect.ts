@@ -1,6 +1,5 @@
 import { applications } from '../../database/schema/schema.ts';
-import { listOf } from '../core/compound-rules.ts';
-import { boolean, optional, orDefault } from '../core/validation.ts';
+import { boolean, listOf, optional, orDefault } from '../core/validation.ts';
 import { webRedirectUri } from './branding.ts';
 import { redirectUri } from './redirect-uri-rule.ts';
 

@@ -2,10 +2,9 @@
 
 import { applications } from '../../database/schema/schema.ts';
 import { isUniqueViolation } from '../../database/sql/errors.ts';
-import { listOf, objectOf } from '../core/compound-rules.ts';
 import { ServiceError } from '../core/errors.ts';
 import { rule, Unacceptable } from '../core/rule.ts';
-import { boolean, optional, orDefault, textThat } from '../core/validation.ts';
+import { boolean, listOf, objectOf, optional, orDefault, textThat } from '../core/validation.ts';
 import { readScope } from '../grants/scope.ts';
 import { CLIENT_ID } from './client-id.ts';
 

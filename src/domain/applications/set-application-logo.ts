@@ -5,8 +5,7 @@ import { auditEvent } from '../audit/audit-event.ts';
 import type { Call } from '../core/call.ts';
 import { ServiceError } from '../core/errors.ts';
 import { type Rule, rule, Unacceptable } from '../core/rule.ts';
-import { oneOf } from '../core/text-rules.ts';
-import { check, type Unchecked, uuid } from '../core/validation.ts';
+import { check, oneOf, type Unchecked, uuid } from '../core/validation.ts';
 import { type ApplicationDetails, applicationColumns } from './application.ts';
 import { readLogoImage } from './logo-image.ts';
 

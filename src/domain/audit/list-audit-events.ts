@@ -8,8 +8,7 @@ import {
 } from '../../database/schema/audit-schema.ts';
 import { p } from '../../database/sql/template.ts';
 import { type Rule, rule, Unacceptable } from '../core/rule.ts';
-import { timestamp } from '../core/text-rules.ts';
-import { optional, text, uuid } from '../core/validation.ts';
+import { optional, text, timestamp, uuid } from '../core/validation.ts';
 import { createList, selectPage } from '../pages/list.ts';
 
 export type AuditEvent = typeof auditEvents.$inferSelect;

@@ -1,6 +1,6 @@
 /** How surely a sign-in shows who is at the browser, in levels that are compared. */
 import { type Rule, rule } from './rule.ts';
-import { oneOf } from './text-rules.ts';
+import { oneOf } from './validation.ts';
 
 /** 1: one factor. 2: two factors. 3: two factors that resist phishing, as a passkey with user verification does. */
 export const ONE_FACTOR = 1;

@@ -1,7 +1,18 @@
 /** Validation of requests: every field is checked, and all violations are reported at once. */
 import { canonicalizeEmail } from '../../config/email-address.ts';
+import { isInRange, readIsoInstant } from '../../encoding/instants.ts';
+import { isObject } from '../../encoding/json.ts';
 import { ServiceError, type Violation } from './errors.ts';
-import { checkedRules, countCodePoints, type Rule, rule, Unacceptable, WELL_FORMED, WITHOUT_CONTROLS } from './rule.ts';
+import {
+  ASCII,
+  checkedRules,
+  countCodePoints,
+  type Rule,
+  rule,
+  Unacceptable,
+  WELL_FORMED,
+  WITHOUT_CONTROLS,
+} from './rule.ts';
 
 /** Fields as a caller sent them. Their types are unknown. */
 export type Unchecked<Field extends string> = { readonly [Name in Field]?: unknown };
@@ -181,4 +192,113 @@ export function optional<T>(inner: Rule<T>): Rule<T | null> {
 export function orDefault<T>(inner: Rule<T>, defaultValue: T): Rule<T> {
   const accept = (value: unknown) => (value === undefined || value === null ? defaultValue : inner(value));
   return rule(inner.schema, accept, { isOptional: true, isNullable: true });
+}
+
+const NO_INSTANT = 'must be an instant in ISO 8601 with a time zone';
+
+const isoText = textThat((text) => readIsoInstant(text) !== undefined, NO_INSTANT, { max: 64, format: 'date-time' });
+
+/**
+ * Accepts an instant of the years 1 to 9999: the Timestamp of an RPC, or text in ISO 8601 with a time zone. Only whole
+ * milliseconds count.
+ */
+export const timestamp: Rule<Date> = rule(isoText.schema, (value) => {
+  const instant = isTimestamp(value) ? toDate(value) : readIsoInstant(isoText(value));
+  if (!instant) throw new Unacceptable(NO_INSTANT);
+  if (!isInRange(instant)) throw new Unacceptable('must be in the years 1 to 9999');
+  return instant;
+});
+
+interface Timestamp {
+  readonly seconds: bigint;
+  readonly nanos: number;
+}
+
+/** Of `google.protobuf.Timestamp`. JSON has no bigint. */
+function isTimestamp(value: unknown): value is Timestamp {
+  return isObject(value) && typeof value.seconds === 'bigint' && typeof value.nanos === 'number';
+}
+
+function toDate({ seconds, nanos }: Timestamp): Date | undefined {
+  if (nanos < 0 || nanos > 999_999_999) return undefined;
+  return new Date(Number(seconds) * 1_000 + Math.floor(nanos / 1_000_000));
+}
+
+export function oneOf<T extends string>(values: readonly T[]): Rule<T> {
+  return rule({ type: 'string', enum: values }, (given) => {
+    const text = anyString(given);
+    const known = values.find((value) => value === text);
+    if (known === undefined) throw new Unacceptable(`must be one of ${values.join(', ')}`);
+    return known;
+  });
+}
+
+/** Accepts well-formed Unicode text of 1 to `max` bytes in UTF-8. */
+export function textOfBytes(max: number): Rule<string> {
+  return rule({ type: 'string', minLength: 1, maxLength: max, pattern: ASCII }, (value) => {
+    const string = requireText(value);
+    if (string.length === 0) throw new Unacceptable('is required');
+    if (Buffer.byteLength(string) > max) throw new Unacceptable(`must have 1 to ${max} bytes`);
+    return string;
+  });
+}
+
+/** Accepts an array of `min` to `max` items that pass the rule. */
+export function listOf<T>(item: Rule<T>, { min, max }: { min: number; max: number }): Rule<T[]> {
+  return rule({ type: 'array', items: item.schema, minItems: min, maxItems: max }, (value) => {
+    if (!Array.isArray(value) || value.length < min || value.length > max) {
+      throw new Unacceptable(`must be a list of ${min} to ${max}`);
+    }
+    return value.map((each, at) => {
+      try {
+        return item(each);
+      } catch (error) {
+        throw placeInside(`[${at}]`, error);
+      }
+    });
+  });
+}
+
+/** Accepts an object whose fields pass their rules. Several of its fields may be violated at once. */
+export function objectOf<Rules extends Record<string, Rule<unknown>>>(rules: Rules): Rule<Checked<Rules>> {
+  const entries = Object.entries(rules);
+  const required = entries.filter(([, { isOptional }]) => !isOptional).map(([name]) => name);
+  const properties = Object.fromEntries(entries.map(([name, { schema }]) => [name, schema]));
+  const schema = {
+    type: 'object',
+    properties,
+    ...(required.length > 0 && { required }),
+    additionalProperties: false,
+  } as const;
+  return rule(schema, (value) => {
+    if (!isObject(value)) throw new Unacceptable('must be an object');
+    const fields: Readonly<Record<string, unknown>> = value;
+    const values: Record<string, unknown> = {};
+    const violations: Violation[] = [];
+    // Without closures: a request may have hundreds of objects.
+    for (const [name, accept] of entries) {
+      try {
+        values[name] = accept(fields[name]);
+      } catch (error) {
+        violations.push(...placeInside(`.${name}`, error, { isNamed: true }).violations);
+      }
+    }
+    if (violations.length > 0) throw new Unacceptable('has violated fields', violations);
+    // Each rule has returned the value of its name.
+    return values as Checked<Rules>;
+  });
+}
+
+/**
+ * Adds the place of a value to the violations of its error. A violation of a list's item as a whole is one of the list.
+ *
+ * @throws the error if it is another one
+ */
+function placeInside(place: string, error: unknown, { isNamed = false } = {}): Unacceptable {
+  if (!(error instanceof Unacceptable)) throw error;
+  const inside = error.violations.map(({ field, message }) => ({
+    field: isNamed || field !== '' ? place + field : field,
+    message,
+  }));
+  return new Unacceptable(error.message, inside);
 }

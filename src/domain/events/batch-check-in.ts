@@ -1,6 +1,5 @@
 import type { TransactionalCall } from '../core/call.ts';
-import { listOf, objectOf } from '../core/compound-rules.ts';
-import { check, identifier, type Unchecked, uuid } from '../core/validation.ts';
+import { check, identifier, listOf, objectOf, type Unchecked, uuid } from '../core/validation.ts';
 import { admitScans } from './admit-scans.ts';
 import { type ScanResult, scanRules } from './scan.ts';
 

@@ -1,9 +1,8 @@
 import { sql } from 'drizzle-orm';
 import { p, statement, t } from '../../database/sql/template.ts';
 import type { TransactionalCall } from '../core/call.ts';
-import { listOf, objectOf } from '../core/compound-rules.ts';
 import { ServiceError } from '../core/errors.ts';
-import { boolean, check, identifier, orDefault, type Unchecked } from '../core/validation.ts';
+import { boolean, check, identifier, listOf, objectOf, orDefault, type Unchecked } from '../core/validation.ts';
 import { attendeeRules, MAX_ATTENDEES, MAX_CHANGED_ATTENDEES } from './attendee.ts';
 import { storeNewestVersion, withLockedEvent } from './lock-event.ts';
 

@@ -2,8 +2,7 @@ import { sql } from 'drizzle-orm';
 import { DAY_MS } from '../../database/schema/table-facts.ts';
 import { p, statement } from '../../database/sql/template.ts';
 import type { TransactionalCall } from '../core/call.ts';
-import { listOf } from '../core/compound-rules.ts';
-import { check, identifier, type Unchecked } from '../core/validation.ts';
+import { check, identifier, listOf, type Unchecked } from '../core/validation.ts';
 import { DELETED_DAYS, MAX_CHANGED_ATTENDEES } from './attendee.ts';
 import { storeNewestVersion, withLockedEvent } from './lock-event.ts';
 

@@ -3,8 +3,7 @@ import type { RowOf } from '../../database/pool/database.ts';
 import { ADMISSIONS, events } from '../../database/schema/event-schema.ts';
 import { p } from '../../database/sql/template.ts';
 import { invalidField } from '../core/errors.ts';
-import { oneOf, timestamp } from '../core/text-rules.ts';
-import { identifier, integer, optional } from '../core/validation.ts';
+import { identifier, integer, oneOf, optional, timestamp } from '../core/validation.ts';
 import { jsonObject, toIsoText } from '../outbox/insert-message.ts';
 
 const { name, startsAt, endsAt, capacity, admission } = events;

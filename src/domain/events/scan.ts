@@ -2,8 +2,7 @@
 import type { ScanOutcome } from '../../database/schema/event-schema.ts';
 import { DAY_MS } from '../../database/schema/table-facts.ts';
 import type { ErrorReason } from '../core/errors.ts';
-import { timestamp } from '../core/text-rules.ts';
-import { boolean, optional, orDefault, pathIdentifier, text, uuid } from '../core/validation.ts';
+import { boolean, optional, orDefault, pathIdentifier, text, timestamp, uuid } from '../core/validation.ts';
 import type { CheckIn } from './check-in-message.ts';
 import type { LockedEvent } from './lock-event.ts';
 

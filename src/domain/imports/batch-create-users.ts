@@ -1,7 +1,5 @@
 import type { Call } from '../core/call.ts';
-import { listOf } from '../core/compound-rules.ts';
-import { oneOf } from '../core/text-rules.ts';
-import { boolean, check, orDefault, type Unchecked } from '../core/validation.ts';
+import { boolean, check, listOf, oneOf, orDefault, type Unchecked } from '../core/validation.ts';
 import { importInOrder, readOrFail } from './import-in-order.ts';
 import type { ImportOptions, LineResult } from './import-lines.ts';
 import { anyUser, checkUser } from './user-line.ts';

@@ -2,19 +2,20 @@
 
 import { decodeBase64Url } from '../../encoding/base64url.ts';
 import { isObject } from '../../encoding/json.ts';
-import { listOf, objectOf } from '../core/compound-rules.ts';
 import { invalidField } from '../core/errors.ts';
 import { type Rule, rule, Unacceptable } from '../core/rule.ts';
-import { timestamp } from '../core/text-rules.ts';
 import {
   boolean,
   type Checked,
   check,
   identifier,
   integer,
+  listOf,
+  objectOf,
   optional,
   orDefault,
   text,
+  timestamp,
   uuid,
 } from '../core/validation.ts';
 import { profileRules } from '../users/user.ts';

@@ -5,13 +5,13 @@ import { anyOf } from '../../database/sql/any-of.ts';
 import { columnsOf, p, statement, t } from '../../database/sql/template.ts';
 import { auditEvent } from '../audit/audit-event.ts';
 import type { ApplicationCall, Call } from '../core/call.ts';
-import { listOf } from '../core/compound-rules.ts';
 import { ServiceError } from '../core/errors.ts';
 import {
   check,
   emailAddress,
   identifier,
   integer,
+  listOf,
   optional,
   orDefault,
   text,

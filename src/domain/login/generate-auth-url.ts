@@ -4,8 +4,7 @@ import { isRegistered } from '../applications/redirect-uri.ts';
 import { ONE_FACTOR, requiredAssuranceRule } from '../core/assurance.ts';
 import type { ApplicationCall } from '../core/call.ts';
 import { ServiceError } from '../core/errors.ts';
-import { oneOf } from '../core/text-rules.ts';
-import { check, integer, optional, orDefault, text, textOrEmpty, type Unchecked } from '../core/validation.ts';
+import { check, integer, oneOf, optional, orDefault, text, textOrEmpty, type Unchecked } from '../core/validation.ts';
 
 export const INTENT_LIFETIME_MS = 30 * 60_000;
 

@@ -1,7 +1,5 @@
 import type { ApplicationCall } from '../core/call.ts';
-import { listOf } from '../core/compound-rules.ts';
-import { oneOf } from '../core/text-rules.ts';
-import { check, optional, orDefault, type Unchecked } from '../core/validation.ts';
+import { check, listOf, oneOf, optional, orDefault, type Unchecked } from '../core/validation.ts';
 import { EVENT_TYPES } from '../outbox/event-types.ts';
 import { cursorRule, DEFAULT_PAGE_SIZE, pageRules } from '../pages/list.ts';
 import type { PageTokens } from '../pages/page-tokens.ts';

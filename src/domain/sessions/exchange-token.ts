@@ -3,8 +3,7 @@ import { p, type RowOfType, type RowType } from '../../database/sql/template.ts'
 import { ONE_FACTOR } from '../core/assurance.ts';
 import type { ApplicationCall } from '../core/call.ts';
 import { ServiceError } from '../core/errors.ts';
-import { textOfBytes } from '../core/text-rules.ts';
-import { check, type Unchecked } from '../core/validation.ts';
+import { check, textOfBytes, type Unchecked } from '../core/validation.ts';
 import { announce, HAS_MESSAGES, type HasMessages } from '../outbox/insert-message.ts';
 import type { AuthTokens } from '../tokens/auth-tokens.ts';
 import { InvalidTokenError, type LoginClaims } from '../tokens/verify-token.ts';

@@ -3,9 +3,8 @@ import { type SQL, sql } from 'drizzle-orm';
 import type { Attributes } from '../../database/schema/column-types.ts';
 import { p } from '../../database/sql/template.ts';
 import { isObject } from '../../encoding/json.ts';
-import { listOf } from '../core/compound-rules.ts';
 import { patternOf, type Rule, rule, Unacceptable } from '../core/rule.ts';
-import { requireText } from '../core/validation.ts';
+import { listOf, requireText } from '../core/validation.ts';
 
 /** In bytes of JSON. */
 const MAX_BYTES = 4_096;

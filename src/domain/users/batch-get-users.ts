@@ -1,8 +1,7 @@
 import { anyOf } from '../../database/sql/any-of.ts';
 import { p, statement } from '../../database/sql/template.ts';
 import type { ApplicationCall } from '../core/call.ts';
-import { listOf } from '../core/compound-rules.ts';
-import { check, type Unchecked, uuid } from '../core/validation.ts';
+import { check, listOf, type Unchecked, uuid } from '../core/validation.ts';
 import { type ApplicationUser, applicationUserColumns, shownColumns } from './application-user.ts';
 import { attributeParameter } from './attributes.ts';
 

@@ -1,8 +1,7 @@
 import { type SQL, sql } from 'drizzle-orm';
 import { p, statement } from '../../database/sql/template.ts';
 import type { ApplicationCall } from '../core/call.ts';
-import { oneOf, timestamp } from '../core/text-rules.ts';
-import { check, optional, orDefault, type Unchecked } from '../core/validation.ts';
+import { check, oneOf, optional, orDefault, timestamp, type Unchecked } from '../core/validation.ts';
 import { maxPageLimit, type Page, pageRules, readPage } from '../pages/list.ts';
 import type { PageTokens } from '../pages/page-tokens.ts';
 import { DELIVERY, DELIVERY_STATUSES, type Delivery, type DeliveryStatus, selectDeliveriesFrom } from './delivery.ts';

@@ -1,18 +1,18 @@
 import { describe, expect, test } from 'vitest';
 import { changes } from '../../../src/domain/core/changes.ts';
-import { listOf } from '../../../src/domain/core/compound-rules.ts';
 import { ServiceError } from '../../../src/domain/core/errors.ts';
 import { type Rule, rule } from '../../../src/domain/core/rule.ts';
-import { textOfBytes } from '../../../src/domain/core/text-rules.ts';
 import {
   boolean,
   check,
   emailAddress,
   identifier,
   integer,
+  listOf,
   optional,
   orDefault,
   text,
+  textOfBytes,
   textThat,
   uuid,
   webUrl,

@@ -2,8 +2,16 @@ import { createPublicKey, type JsonWebKey, randomUUID, randomUUIDv7 } from 'node
 import type { Config } from '../../../../src/config/config.ts';
 import { isRegistered } from '../../../../src/domain/applications/redirect-uri.ts';
 import { ServiceError } from '../../../../src/domain/core/errors.ts';
-import { oneOf, textOfBytes } from '../../../../src/domain/core/text-rules.ts';
-import { check, identifier, integer, optional, text, textOrEmpty } from '../../../../src/domain/core/validation.ts';
+import {
+  check,
+  identifier,
+  integer,
+  oneOf,
+  optional,
+  text,
+  textOfBytes,
+  textOrEmpty,
+} from '../../../../src/domain/core/validation.ts';
 import { RowCipher } from '../../../../src/domain/crypto/aes-gcm.ts';
 import { verifyToken } from '../../../../src/domain/tokens/verify-token.ts';
 import { ApiKeyCache } from './api-key-cache.ts';
