@@ -16,7 +16,7 @@ import { openClock } from './domain/core/database-clock.ts';
 import { RowCipher } from './domain/crypto/aes-gcm.ts';
 import { SignUpRules } from './domain/login/sign-up-rules.ts';
 import { AdminKeys } from './domain/operators/admin-keys.ts';
-import { PageTokens } from './domain/pages/page-tokens.ts';
+import { PageTokens } from './domain/pages/list.ts';
 import { AuthTokens } from './domain/tokens/auth-tokens.ts';
 import { AddressPolicy, createBlockList, LOOPBACK } from './domain/webhooks/address-policy.ts';
 import { Listener } from './http/listener.ts';

@@ -53,7 +53,7 @@ const orders = [...new Set(sources.flatMap(({ path }) => foldersAbove(path)))].s
 
 /** State that a process has once, and why. */
 const MODULE_STATE = {
-  'src/delivery/tls-agent.ts wires':
+  'src/delivery/http-exchange.ts wires':
     'Names the socket below a TLS socket, which Node does not tell. It ends with the socket.',
   'src/database/sql/mend-results.ts mended':
     'Prototypes of the driver, of which a process has one: they must be mended once.',

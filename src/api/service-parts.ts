@@ -3,7 +3,7 @@ import type { RowCipher } from '../domain/crypto/aes-gcm.ts';
 import type { IntrospectToken } from '../domain/grants/token-status.ts';
 import type { ProviderNames } from '../domain/identities/provider-names.ts';
 import type { LoginCodeKeys } from '../domain/login/login-code.ts';
-import type { PageTokens } from '../domain/pages/page-tokens.ts';
+import type { PageTokens } from '../domain/pages/list.ts';
 import type { LiveSessions } from '../domain/sessions/live-sessions.ts';
 import type { AuthTokens } from '../domain/tokens/auth-tokens.ts';
 import type { AddressPolicy } from '../domain/webhooks/address-policy.ts';

@@ -1,10 +1,16 @@
 import { type ClientRequest, Agent as HttpAgent, request as requestHttp } from 'node:http';
 import { request as requestHttps } from 'node:https';
-import type { AddressPolicy } from '../domain/webhooks/address-policy.ts';
-import { findUrlProblem } from '../domain/webhooks/webhook-url.ts';
+import { type AddressPolicy, findUrlProblem } from '../domain/webhooks/address-policy.ts';
 import { createLookup, ForbiddenAddressError, type Resolve } from './address-lookup.ts';
-import { AbortedError, type AttemptOutcome, HttpExchange, TimeoutError, toFailure } from './http-exchange.ts';
-import { TlsAgent, type TlsRequestOptions } from './tls-agent.ts';
+import {
+  AbortedError,
+  type AttemptOutcome,
+  HttpExchange,
+  TimeoutError,
+  TlsAgent,
+  type TlsRequestOptions,
+  toFailure,
+} from './http-exchange.ts';
 
 const MAX_HEADER_BYTES = 16 * 1024;
 /** How long an idle connection is kept for the next attempt. */

@@ -1,10 +1,18 @@
 /** The request of an attempt and its response. */
-import type { ClientRequest, IncomingHttpHeaders, IncomingMessage } from 'node:http';
-import type { Socket } from 'node:net';
+import {
+  type ClientRequest,
+  type ClientRequestArgs,
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+  request as requestHttp,
+} from 'node:http';
+import { Agent, type AgentOptions } from 'node:https';
+import { connect, type NetConnectOpts, type Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
+import { connect as connectTls } from 'node:tls';
+import { urlToHttpOptions } from 'node:url';
 import { JoinedBytes } from '../encoding/joined-bytes.ts';
 import { ForbiddenAddressError } from './address-lookup.ts';
-import { ProxyError } from './proxy-tunnel.ts';
-import { countWireBytes } from './tls-agent.ts';
 
 /** The limits on the bytes of a response body that are stored, and that are read. */
 const KEPT_BYTES = 4 * 1024;
@@ -172,4 +180,102 @@ function describe(error: (Error & { code?: unknown }) | undefined, isProxied: bo
   if (ofTls !== undefined) return `The TLS connection failed${ofTls}`;
   // The proxy may have refused or closed it, in place of the endpoint.
   return `The connection failed${isProxied ? '' : (find(CONNECTION_CAUSES) ?? '')}`;
+}
+
+/** The limit on the answer to CONNECT. */
+const MAX_HEAD_BYTES = 8 * 1024;
+const FAILED = 'the proxy cannot be reached, or gave no valid answer';
+
+/** The proxy has opened no tunnel. The message is a fixed text that applications may see. */
+class ProxyError extends Error {}
+
+/**
+ * Opens a connection to `target`, a host with a port, through an HTTP proxy. An aborted signal closes an unfinished one.
+ * The agent of Node does neither limit the answer of the proxy nor end with the request that needs the connection.
+ */
+function openTunnel(proxyUrl: string, target: string, signal: AbortSignal): Promise<Socket> {
+  const { promise, resolve, reject } = Promise.withResolvers<Socket>();
+  const wire = connectToProxy(proxyUrl);
+  const { auth } = urlToHttpOptions(new URL(proxyUrl));
+  const credentials = auth ? { 'proxy-authorization': `Basic ${Buffer.from(auth).toString('base64')}` } : {};
+  const request = requestHttp({
+    method: 'CONNECT',
+    path: target,
+    headers: { host: target, ...credentials },
+    maxHeaderSize: MAX_HEAD_BYTES,
+    createConnection: () => wire,
+    signal,
+  });
+  // Node takes its own listeners away as soon as it has parsed the head, also when what limits the answer ends it.
+  const fail = (cause: Error) => reject(new ProxyError(FAILED, { cause }));
+  wire.on('error', fail);
+  // The parser does not count the spaces around a value.
+  const limit = () => {
+    if (wire.bytesRead > MAX_HEAD_BYTES) wire.destroy(new Error('The answer of the proxy is too long'));
+  };
+  wire.on('data', limit);
+  request.on('connect', ({ statusCode = 0 }, _, head) => {
+    wire.off('data', limit);
+    // TLS servers do not speak first.
+    if (statusCode >= 200 && statusCode < 300 && head.length === 0 && !wire.destroyed) return resolve(wire);
+    wire.destroy();
+    return reject(new ProxyError(statusCode < 300 ? FAILED : 'the proxy refused it'));
+  });
+  request.on('error', fail);
+  request.on('close', () => reject(new ProxyError(FAILED)));
+  request.end();
+  return promise;
+}
+
+function connectToProxy(proxyUrl: string): Socket {
+  const { protocol, hostname, port } = new URL(proxyUrl);
+  const host = hostname.replace(/^\[|\]$/g, '');
+  if (protocol === 'http:') return connect({ host, port: Number(port || 80) });
+  return connectTls({ host, port: Number(port || 443), servername: /[^\d.:]/.test(host) ? host : '' });
+}
+
+/** The TCP socket of each TLS socket. */
+const wires = new WeakMap<object, Socket>();
+
+/** What the agent reads from the options of a request. Node passes them on. */
+export interface TlsRequestOptions {
+  /** Aborted when the attempt is over: a tunnel that is not open by then is closed. */
+  readonly attemptSignal: AbortSignal;
+}
+
+type Callback = (error: Error | null, stream: Duplex) => void;
+
+export class TlsAgent extends Agent {
+  readonly #proxyUrl: string | undefined;
+
+  constructor(options: AgentOptions, proxyUrl: string | undefined) {
+    super(options);
+    this.#proxyUrl = proxyUrl;
+  }
+
+  override createConnection(options: ClientRequestArgs & Partial<TlsRequestOptions>, callback?: Callback) {
+    // Node has merged the options of the socket into those of the request.
+    if (!this.#proxyUrl) return this.#wrap(connect(options as NetConnectOpts), options, callback);
+    const { host, port, attemptSignal = AbortSignal.abort() } = options;
+    const target = `${host?.includes(':') ? `[${host}]` : host}:${port}`;
+    openTunnel(this.#proxyUrl, target, attemptSignal)
+      .then((wire) => this.#wrap(wire, options) as Duplex)
+      .then(
+        (socket) => callback?.(null, socket),
+        (error) => callback?.(error, undefined as unknown as Duplex),
+      );
+    return undefined;
+  }
+
+  #wrap(wire: Socket, options: ClientRequestArgs, callback?: Callback): Duplex | null | undefined {
+    const below: object = { socket: wire };
+    const socket = super.createConnection({ ...options, ...below }, callback);
+    if (socket) wires.set(socket, wire);
+    return socket;
+  }
+}
+
+/** Returns the bytes that a socket has received, TLS included. */
+function countWireBytes(socket: Socket): number {
+  return (wires.get(socket) ?? socket).bytesRead;
 }

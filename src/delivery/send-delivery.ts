@@ -1,15 +1,14 @@
 /** Sends a delivery to its endpoint: a Standard Webhooks request, or a logout token. Each attempt has a span. */
-import type { KeyObject } from 'node:crypto';
+import { createHmac, createSecretKey, type KeyObject } from 'node:crypto';
 import { context, propagation, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api';
 import type { Logger } from 'pino';
 import type { RowCipher } from '../domain/crypto/aes-gcm.ts';
 import { LOGOUT } from '../domain/outbox/event-types.ts';
-import { toMessageId } from '../domain/webhooks/message-id.ts';
+import { toMessageId } from '../domain/webhooks/delivery.ts';
 import type { AttemptRequest, Sender } from './attempt.ts';
 import { type EndedAttempt, EXPIRED } from './delivery-state.ts';
 import type { AttemptOutcome } from './http-exchange.ts';
 import type { DueDelivery, Endpoint } from './queue.ts';
-import { readSigningKey, signMessage } from './signature.ts';
 
 const tracer = trace.getTracer('usher');
 
@@ -29,7 +28,7 @@ export interface SendParts {
 }
 
 /** An endpoint, and the keys that sign its messages. */
-export interface Target {
+interface Target {
   readonly applicationId: string;
   readonly webhookId: string;
   readonly url: string;
@@ -125,4 +124,22 @@ async function sendInSpan(
   if (error !== null) span.setStatus({ code: SpanStatusCode.ERROR, message: error });
   span.end();
   return outcome;
+}
+
+/**
+ * Returns the value of `webhook-signature` of [Standard Webhooks](https://github.com/standard-webhooks/standard-webhooks): a signature for each signing key, so that a receiver needs only one of them.
+ * The timestamp is in seconds.
+ */
+export function signMessage(
+  { id, timestamp, body }: { id: string; timestamp: number; body: string },
+  signingKeys: readonly KeyObject[],
+): string {
+  const content = `${id}.${timestamp}.${body}`;
+  return signingKeys.map((key) => `v1,${createHmac('sha256', key).update(content).digest('base64')}`).join(' ');
+}
+
+/** Parses `whsec_…`. Node signs five times as fast with a `KeyObject` as with the bytes. */
+export function readSigningKey(signingKey: string): KeyObject {
+  // The text before the base64 is a prefix, not a part of the key.
+  return createSecretKey(signingKey.replace(/^whsec_/, ''), 'base64');
 }

@@ -11,12 +11,19 @@ import {
 import { DAY_MS } from '../database/schema/table-facts.ts';
 import { p, statement } from '../database/sql/template.ts';
 import { auditEvent, BY_USHER, withAudit } from '../domain/audit/audit-event.ts';
-import { findUserOf, removeBodiesOfErased } from '../domain/users/response-bodies.ts';
+import { findUserOf, removeBodiesOfErased } from '../domain/users/personal-data.ts';
 import { pause } from '../pause.ts';
-import { type EndedAttempt, EXPIRED, isRefusal, markInFlight, postpone, toDeliveryState } from './delivery-state.ts';
+import {
+  backoffMs,
+  type EndedAttempt,
+  EXPIRED,
+  isRefusal,
+  markInFlight,
+  postpone,
+  toDeliveryState,
+} from './delivery-state.ts';
 import type { Lease } from './leases.ts';
 import type { ClaimedQueue, DueDelivery } from './queue.ts';
-import { backoffMs } from './retry-schedule.ts';
 import { type BatchOutcome, type DeliveryState, type Released, settleBatch, settleSlow } from './settle-statements.ts';
 
 export interface SettleParts {

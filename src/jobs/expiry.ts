@@ -2,12 +2,11 @@
 import { getTableName, sql } from 'drizzle-orm';
 import type { PgColumn } from 'drizzle-orm/pg-core';
 import type { Database, Run, Statement } from '../database/pool/database.ts';
+import { expiryMarks } from '../database/schema/operations-schema.ts';
 import { DAY_MS, type ExpiringRows, type LogDays } from '../database/schema/table-facts.ts';
 import { p, statement, t } from '../database/sql/template.ts';
 import { pause } from '../pause.ts';
-import { BATCH_SIZES, nextBatchSize, pauseAfterBatch } from './batch-pace.ts';
-import { EXPIRING, isInBatch } from './expiring-rows.ts';
-import { moveExpiryMark, readExpiryMark } from './expiry-marks.ts';
+import { BATCH_SIZES, EXPIRING, isInBatch, nextBatchSize, pauseAfterBatch } from './expiring-rows.ts';
 
 const INTERVAL_MS = 60_000;
 const BATCH_TIMEOUT_MS = 5_000;
@@ -23,7 +22,7 @@ const TABLES = EXPIRING.map((rows) => ({
 const AUDIT_LOG_DAYS = 400;
 const SIGN_IN_LOG_DAYS = 90;
 
-export interface RemovalOptions extends Partial<Omit<LogDays, 'webhookLogDays'>>, Pick<LogDays, 'webhookLogDays'> {
+interface RemovalOptions extends Partial<Omit<LogDays, 'webhookLogDays'>>, Pick<LogDays, 'webhookLogDays'> {
   readonly now: Date;
   readonly signal?: AbortSignal;
   readonly onRemoved?: ((table: string, count: number) => void) | undefined;
@@ -131,3 +130,21 @@ function createDeleteBatch(rows: Pick<ExpiringRows, 'expiresAt' | 'only'>): Stat
     db.delete(rows.expiresAt.table).where(isInBatch(rows)).prepare('delete_batch');
   return deleteBatch;
 }
+
+/** Returns up to which instant rows are deleted, or undefined if none has been. */
+async function readExpiryMark(run: Run, name: string): Promise<Date | undefined> {
+  const [mark] = await run(selectMark, { name });
+  return mark?.reachedAt;
+}
+
+async function moveExpiryMark(run: Run, name: string, reachedAt: Date): Promise<void> {
+  await run(setMark, { name, reachedAt });
+}
+
+const selectMark = statement('select_expiry_mark', { reachedAt: expiryMarks.reachedAt })`
+  select reached_at from expiry_marks where name = ${p.text('name')}`;
+
+/** Keeps the later instant, because another replica may have deleted more. */
+const setMark = statement('set_expiry_mark')`
+  insert into expiry_marks as m (name, reached_at) values (${p.text('name')}, ${p.instant('reachedAt')})
+  on conflict (name) do update set reached_at = greatest(m.reached_at, excluded.reached_at)`;

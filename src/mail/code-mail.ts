@@ -1,6 +1,5 @@
 import { LOGIN_CODE_MINUTES } from '../domain/login/login-code.ts';
-import type { Mail } from './mail.ts';
-import { createMuteLink } from './mute-link.ts';
+import { createMuteLink, type Mail } from './mail.ts';
 
 interface CodeMail extends Pick<Mail, 'to' | 'language' | 'application'> {
   readonly code: string;

@@ -2,6 +2,8 @@
  * The content of an e-mail, from which its text and its HTML are made. Each kind of e-mail has a function that returns
  * it.
  */
+
+import { MUTE_HOURS } from '../domain/login/muted-addresses.ts';
 import type { Language, TextKey } from '../texts/texts.ts';
 
 export interface Mail {
@@ -46,4 +48,22 @@ interface MailCode {
   readonly sentence: MailText;
   /** The preview that mail programs show in lists. They also look for the code there. */
   readonly preheader: MailText;
+}
+
+/** Returns the link of an e-mail that a stranger may have caused. @param url the page that mutes the address */
+export function createMuteLink(language: Language, url: string): NonNullable<Mail['link']> {
+  return { text: ['mail.code.mute', { duration: language.duration(MUTE_HOURS, 'hour') }], url };
+}
+
+/** A single plain address. Anything more could add syntax to the header that the address is written to. */
+const MAILTO = /^mailto:([\w.!#$&'*+/=^`{|}~-]{1,64}@[a-z0-9-]+(?:\.[a-z0-9-]+)*)$/i;
+
+/** Returns the e-mail address of the application's support, or undefined if it has none. */
+export function supportAddressOf({ supportUri }: MailApplication): string | undefined {
+  return MAILTO.exec(supportUri ?? '')?.[1];
+}
+
+/** Returns an e-mail address, a URL, or the name of the application if it has no support URI. */
+export function supportOf(application: MailApplication): string {
+  return supportAddressOf(application) ?? (application.supportUri || application.name);
 }

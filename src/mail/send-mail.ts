@@ -2,12 +2,9 @@ import { styleText } from 'node:util';
 import type { SendMailOptions } from 'nodemailer';
 import type { Config } from '../config/config.ts';
 import { canonicalizeEmail } from '../config/email-address.ts';
-import { toHtmlText } from './html-text.ts';
-import type { Mail } from './mail.ts';
-import { toLine, toPlainText, withoutControls } from './plain-text.ts';
-import { createConnect } from './smtp-connection.ts';
-import { SmtpPool } from './smtp-pool.ts';
-import { supportAddressOf } from './support.ts';
+import { type Mail, supportAddressOf } from './mail.ts';
+import { toHtmlText, toLine, toPlainText, withoutControls } from './mail-text.ts';
+import { createConnect, SmtpPool } from './smtp-pool.ts';
 
 interface Attempt {
   /** Part of the message ID. Equal for all attempts, so that mail programs show an e-mail once if it arrives twice. */

@@ -1,11 +1,9 @@
 /** Collects the metrics, in the format of Prometheus's client library. */
 import type { MetricType } from '@prometheus-io/client';
 import type { Database } from '../database/pool/database.ts';
-import { createBacklogReader } from './backlog-reader.ts';
-import { DURATIONS, SAMPLED } from './definitions.ts';
-import type { DurationMetric, SampledMetric } from './metric.ts';
+import { DURATIONS, type DurationMetric, SAMPLED, type SampledMetric } from './definitions.ts';
 import { BUCKETS, type Durations, type LabelValues } from './series.ts';
-import type { Sources } from './sources.ts';
+import { createBacklogReader, type Sources } from './sources.ts';
 
 interface Snapshot {
   readonly name: string;

@@ -2,19 +2,72 @@
  * All metrics, with their names, labels and help, and functions that read their values. A test compares them with
  * `README.md`, `dashboard.json` and `alerts.yaml`.
  */
+
 import { getHeapStatistics } from 'node:v8';
 import { VERSION } from '../config/version.ts';
-import {
-  counter,
-  type Definition,
-  type DurationMetric,
-  each,
-  gauge,
-  latenessOf,
-  type SampledMetric,
-  single,
-  statementsOf,
-} from './metric.ts';
+import type { Database } from '../database/pool/database.ts';
+import type { Backlog } from '../delivery/backlog.ts';
+import type { Recorder } from './recorder.ts';
+import type { DurationSeries, LabelValues } from './series.ts';
+import type { Sources } from './sources.ts';
+
+interface Sample {
+  readonly value: number;
+  readonly labels: LabelValues;
+}
+
+interface Definition {
+  readonly name: string;
+  readonly type: 'counter' | 'gauge' | 'histogram';
+  readonly help: string;
+  readonly labels: readonly string[];
+}
+
+export interface SampledMetric extends Definition {
+  readonly type: 'counter' | 'gauge';
+  read(sources: Sources): Iterable<Sample> | Promise<Iterable<Sample>>;
+}
+
+export interface DurationMetric extends Definition {
+  readonly type: 'histogram';
+  read(recorder: Recorder): DurationSeries;
+}
+
+type Read = SampledMetric['read'];
+
+/** Defines a metric whose value may fall. */
+function gauge(name: string, help: string, labels: readonly string[], read: Read): SampledMetric {
+  return { name, type: 'gauge', help, labels, read };
+}
+
+/** Defines a metric whose value only grows. */
+function counter(name: string, help: string, labels: readonly string[], read: Read): SampledMetric {
+  return { name, type: 'counter', help, labels, read };
+}
+
+/** Returns the only sample of a metric without labels. */
+function single(value: number): Sample[] {
+  return [{ labels: [], value }];
+}
+
+/** Returns a sample for each entry, with the key as its label. */
+function each<Value>(values: Readonly<Record<string, Value>>, read: (value: Value) => number): Sample[] {
+  return Object.entries(values).map(([name, value]) => ({ labels: [name], value: read(value) }));
+}
+
+function statementsOf([client, database]: [string, Pick<Database, 'load'> | undefined]): Sample[] {
+  return Object.entries(database?.load.pools ?? {}).flatMap(([pool, { inFlight, waiting }]) => [
+    { labels: [client, pool, 'in_flight'], value: inFlight },
+    { labels: [client, pool, 'waiting'], value: waiting },
+  ]);
+}
+
+/** Returns, in seconds, how long the oldest deliveries have been due. Returns no samples if Postgres did not answer. */
+function latenessOf(backlog: Backlog | undefined, now: Date): Sample[] {
+  if (!backlog) return [];
+  const dueAt = { healthy: backlog.healthyDueAt, failing: backlog.failingDueAt };
+  return each(dueAt, (instant) => (instant ? Math.max(0, (now.getTime() - instant.getTime()) / 1_000) : 0));
+}
 
 export const DURATIONS: readonly DurationMetric[] = [
   {

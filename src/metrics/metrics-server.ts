@@ -8,7 +8,7 @@ import { Registry } from '@prometheus-io/client';
 import type { Logger } from 'pino';
 import { acceptsCoding } from '../encoding/accepts-coding.ts';
 import type { Collect } from './collect.ts';
-import { share } from './share.ts';
+import { share } from './sources.ts';
 
 /** How long a client may take to send a request, and to read the response. */
 const CLIENT_TIMEOUT_MS = 5_000;

@@ -3,10 +3,10 @@ import type { Admission } from '../api/admission.ts';
 import type { Api } from '../api/api.ts';
 import type { Readiness } from '../api/operations/readiness.ts';
 import type { Database } from '../database/pool/database.ts';
+import { type Backlog, readBacklog } from '../delivery/backlog.ts';
 import type { DeliveryRunner } from '../delivery/open-delivery.ts';
 import type { Listener } from '../http/listener.ts';
 import type { MailQueue } from '../mail/mail-queue.ts';
-import type { ReadBacklog } from './backlog-reader.ts';
 import type { Recorder } from './recorder.ts';
 
 export interface Sources {
@@ -21,4 +21,27 @@ export interface Sources {
   readonly readBacklog: ReadBacklog;
   readonly readiness: Pick<Readiness, 'read'>;
   readonly recorder: Recorder;
+}
+
+const VALID_MS = 15_000;
+const TIMEOUT_MS = 1_000;
+
+/** Resolves to the backlog of deliveries, or to undefined if Postgres does not answer. */
+type ReadBacklog = () => Promise<Backlog | undefined>;
+
+/** Returns a function that reads the backlog at most once in 15 seconds. */
+export function createBacklogReader(database: Pick<Database, 'within'>): ReadBacklog {
+  return share(() => readBacklog(database.within(performance.now() + TIMEOUT_MS)).catch(() => undefined), VALID_MS);
+}
+
+/** Returns a function whose callers share one result of `read` until `validMs` after that has settled. */
+export function share<Answer>(read: () => Promise<Answer>, validMs: number): () => Promise<Answer> {
+  let shared: Promise<Answer> | undefined;
+  const forget = () => {
+    shared = undefined;
+  };
+  return () => {
+    shared ??= read().finally(() => setTimeout(forget, validMs).unref());
+    return shared;
+  };
 }

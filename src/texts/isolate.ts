@@ -1,3 +1,4 @@
+import { showEmail } from '../config/email-address.ts';
 import { type Html, html } from '../http/html.ts';
 
 /** Characters that change the direction of the text around them (UAX #9). */
@@ -11,4 +12,10 @@ export function withoutDirectionControls(text: string): string {
 /** Returns a text of users or applications in isolation: its direction may differ from that of the text around it. */
 export function isolate(text: string): Html {
   return html`<bdi>${withoutDirectionControls(text)}</bdi>`;
+}
+
+/** Renders an e-mail address in isolation. Lines break after its @ and before its dots, as people read it. */
+export function renderAddress(email: string): Html {
+  const parts = withoutDirectionControls(showEmail(email)).split(/(?<=@)|(?=\.)/);
+  return html`<bdi>${parts.map((part, index) => html`${index > 0 && html`<wbr>`}${part}`)}</bdi>`;
 }

@@ -1,8 +1,7 @@
 /** Every kind of e-mail, with example data: for the preview and for the tests of e-mails. */
 import { createCodeMail } from '../../src/mail/code-mail.ts';
-import { createInvitationMail } from '../../src/mail/compose-notice.ts';
+import { createInvitationMail, createNotice } from '../../src/mail/compose-notice.ts';
 import type { Mail } from '../../src/mail/mail.ts';
-import { createNotice } from '../../src/mail/notice.ts';
 import type { Language } from '../../src/texts/texts.ts';
 
 export interface MailExample {

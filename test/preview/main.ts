@@ -3,7 +3,7 @@ import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { html, htmlDocument } from '../../src/http/html.ts';
 import { renderDocument } from '../../src/login-page/pages/document.ts';
-import { toHtmlText } from '../../src/mail/html-text.ts';
+import { toHtmlText } from '../../src/mail/mail-text.ts';
 import { Progress } from '../../src/progress.ts';
 import { LANGUAGES, type Language } from '../../src/texts/texts.ts';
 import { MAILS } from './mails.ts';

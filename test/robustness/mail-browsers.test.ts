@@ -1,7 +1,7 @@
 /** E-mails as a browser shows them. What they hold: test/mail. */
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { toHtmlText } from '../../src/mail/html-text.ts';
+import { toHtmlText } from '../../src/mail/mail-text.ts';
 import { LANGUAGES } from '../../src/texts/texts.ts';
 import { MAILS } from '../preview/mails.ts';
 import { expectAccessible, expectContrast, launchChromium, SKIPS_CHROMIUM } from '../support/chromium.ts';

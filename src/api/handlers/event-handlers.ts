@@ -13,7 +13,7 @@ import { listEvents } from '../../domain/events/list-events.ts';
 import type { ScanResult } from '../../domain/events/scan.ts';
 import { undoCheckIn } from '../../domain/events/undo-check-in.ts';
 import { updateEvent } from '../../domain/events/update-event.ts';
-import type { PageTokens } from '../../domain/pages/page-tokens.ts';
+import type { PageTokens } from '../../domain/pages/list.ts';
 import type { ApplicationHandlers } from '../procedures.ts';
 import { toMessage, toPage } from './to-message.ts';
 

@@ -2,7 +2,7 @@ import type { JsonObject } from '@bufbuild/protobuf';
 import type { MessageService } from '../../../gen/usher/v1/message_pb.ts';
 import { listMessages } from '../../domain/messages/list-messages.ts';
 import type { FeedMessage } from '../../domain/messages/read-messages.ts';
-import type { PageTokens } from '../../domain/pages/page-tokens.ts';
+import type { PageTokens } from '../../domain/pages/list.ts';
 import type { ApplicationHandlers } from '../procedures.ts';
 import { toMessage } from './to-message.ts';
 

@@ -3,7 +3,7 @@ import type { Database } from '../../database/pool/database.ts';
 import { type AuditEvent, listAuditEvents, presentAuditEvent } from '../../domain/audit/list-audit-events.ts';
 import { invalidField } from '../../domain/core/errors.ts';
 import type { AdminKeys } from '../../domain/operators/admin-keys.ts';
-import type { PageTokens } from '../../domain/pages/page-tokens.ts';
+import type { PageTokens } from '../../domain/pages/list.ts';
 import type { HttpContext } from '../../http/http-context.ts';
 import type { HttpRoute } from '../../http/route-table.ts';
 import { type CallLog, callRoute } from '../calls.ts';

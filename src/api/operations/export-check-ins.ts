@@ -2,7 +2,7 @@
 import type { Database } from '../../database/pool/database.ts';
 import type { ApiKeys } from '../../domain/api-keys/api-keys.ts';
 import { listCheckIns } from '../../domain/events/list-check-ins.ts';
-import type { PageTokens } from '../../domain/pages/page-tokens.ts';
+import type { PageTokens } from '../../domain/pages/list.ts';
 import { headerOf } from '../../http/exchange.ts';
 import type { HttpRoute } from '../../http/route-table.ts';
 import type { Admission } from '../admission.ts';

@@ -19,7 +19,7 @@ export const grantedByGroups = (applicationId: SQLWrapper, userId: SQLWrapper, c
   where m.user_id = ${userId} and g.application_id = ${applicationId} and g.allows_access and ${counts}`;
 
 /** Returns the condition that an operator has let the user into the application. */
-export function hasAccess(applicationId: SQLWrapper, userId: SQLWrapper): SQL {
+function hasAccess(applicationId: SQLWrapper, userId: SQLWrapper): SQL {
   return sql`exists (${added(applicationId, userId)} union all ${grantedByGroups(applicationId, userId)})`;
 }
 
@@ -52,3 +52,14 @@ export const accessByCtes = {
   )`,
   condition: sql`(exists (select 1 from added_here) or exists (select 1 from granted_here))`,
 };
+
+/**
+ * Returns the names of the user's groups that the application sees, as JSON: at most 100, because a user is in no more.
+ * They are read anew each time, so that a role ends with its group.
+ */
+export function shownGroups(applicationId: SQLWrapper, userId: SQLWrapper, condition: SQL = sql`true`): SQL {
+  return sql`array_to_json(array(
+    select r.name from group_members m join application_groups g on g.group_id = m.group_id
+      join groups r on r.id = m.group_id
+    where m.user_id = ${userId} and g.application_id = ${applicationId} and g.in_claim and ${condition} order by r.name))`;
+}

@@ -6,7 +6,6 @@ import { callerColumns } from '../applications/application.ts';
 import { BatchLoader } from '../cache/batch-loader.ts';
 import { RevalidatingCache } from '../cache/revalidating-cache.ts';
 import { type ErrorReason, ServiceError } from '../core/errors.ts';
-import type { KeyUse } from './key-use.ts';
 
 const KEY_OWNER = {
   /** In hex. */
@@ -19,7 +18,7 @@ const KEY_OWNER = {
 };
 
 /** A key with its application, which may have been deleted. */
-export type KeyOwner = Omit<RowOfType<typeof KEY_OWNER>, 'digest'>;
+type KeyOwner = Omit<RowOfType<typeof KEY_OWNER>, 'digest'>;
 
 const API_ONLY: readonly KeyUse[] = ['API'];
 
@@ -114,3 +113,8 @@ const setLastUsed = statement('set_api_keys_last_used')`
   from unnest(${p.uuids('ids')}, ${p.instants('instants')}) as used(id, at)
   -- Another replica may have stored a later use.
   where k.id = used.id and (k.last_used_at is null or k.last_used_at < used.at)`;
+
+/** An `API` key opens the API and OpenID Connect. The holder of a `CLIENT_SECRET` cannot call the API. */
+export const KEY_USES = ['API', 'CLIENT_SECRET'] as const;
+
+type KeyUse = (typeof KEY_USES)[number];

@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm';
 import { p, statement } from '../../database/sql/template.ts';
-import { newApiKey } from '../applications/new-api-key.ts';
+import { newApiKey } from '../applications/api-key.ts';
 import { auditEvent } from '../audit/audit-event.ts';
 import type { Call } from '../core/call.ts';
 import { ServiceError } from '../core/errors.ts';

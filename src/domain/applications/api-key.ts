@@ -1,5 +1,5 @@
 /** The text of an API key: `usk_`, 256 random bits and a checksum, both in base62. */
-import { hash, randomBytes } from 'node:crypto';
+import { hash, randomBytes, randomUUID } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 
 const PREFIX = 'usk_';
@@ -35,4 +35,10 @@ function toBase62(value: bigint): string {
   let digits = '';
   for (let rest = value; digits.length < SECRET_LENGTH; rest /= 62n) digits = BASE62[Number(rest % 62n)] + digits;
   return digits;
+}
+
+/** Returns a new key, and the ID and digest that are stored for it. */
+export function newApiKey(): { apiKey: string; apiKeyId: string; digest: Buffer } {
+  const apiKey = generateApiKey();
+  return { apiKey, apiKeyId: randomUUID(), digest: Buffer.from(digestOf(apiKey), 'hex') };
 }

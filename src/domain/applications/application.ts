@@ -2,12 +2,12 @@ import { toListedDomain } from '../../config/email-domains.ts';
 import type { RowOf } from '../../database/pool/database.ts';
 import { applications, DEFAULT_IDLE_SECONDS } from '../../database/schema/schema.ts';
 import { ONE_FACTOR, requiredAssuranceRule } from '../core/assurance.ts';
+import { invalidField } from '../core/errors.ts';
 import { type Rule, rule } from '../core/rule.ts';
 import { boolean, identifier, integer, listOf, optional, orDefault, textThat } from '../core/validation.ts';
 import { attributeClaimsRule } from '../users/attributes.ts';
-import { brandingColumns, brandingRules, chosenBrandingColumns } from './branding.ts';
-import { openIdConnectColumns, openIdConnectFlags, openIdConnectRules } from './open-id-connect.ts';
-import { redirectUri } from './redirect-uri-rule.ts';
+import { brandingColumns, brandingRules, chosenBrandingColumns, webRedirectUri } from './branding.ts';
+import { redirectUri } from './redirect-uri.ts';
 import { resourceColumns, resourceFlags, resourceRules } from './resource.ts';
 
 const { id, clientId, name, redirectUris, allowSignUp, askName, singleSignOn, openIdConnect, deviceLogin, createdAt } =
@@ -15,6 +15,7 @@ const { id, clientId, name, redirectUris, allowSignUp, askName, singleSignOn, op
 const { messageFeed } = applications;
 const { sessionMaxAgeSeconds, sessionIdleSeconds, signUpEmailDomains, allowInvitations } = applications;
 const { restrictAccess, requiredAssurance, attributeClaims } = applications;
+const { requirePkce, publicClient, postLogoutRedirectUris, backchannelLogoutUri } = applications;
 const sessionColumns = {
   sessionMaxAgeSeconds,
   sessionIdleSeconds,
@@ -36,7 +37,7 @@ const ownColumns = {
   askName,
   messageFeed,
   ...sessionColumns,
-  ...openIdConnectColumns,
+  ...{ openIdConnect, requirePkce, publicClient, deviceLogin, postLogoutRedirectUris, backchannelLogoutUri },
   ...resourceColumns,
 };
 /** The columns that operators set. */
@@ -56,7 +57,10 @@ export const flagRules = {
   singleSignOn: boolean,
   restrictAccess: boolean,
   messageFeed: boolean,
-  ...openIdConnectFlags,
+  openIdConnect: boolean,
+  requirePkce: boolean,
+  publicClient: boolean,
+  deviceLogin: boolean,
   ...resourceFlags,
 };
 const idleSeconds = integer({ min: DEFAULT_IDLE_SECONDS, max: 90 * 24 * 60 * 60 });
@@ -79,6 +83,19 @@ export const optionalRules = {
   requiredAssurance: orDefault(requiredAssuranceRule, ONE_FACTOR),
   sessionIdleSeconds: orDefault(idleSeconds, DEFAULT_IDLE_SECONDS),
   ...brandingRules,
-  ...openIdConnectRules,
+  postLogoutRedirectUris: orDefault(listOf(redirectUri, { min: 0, max: 50 }), []),
+  backchannelLogoutUri: optional(webRedirectUri),
   ...resourceRules,
 };
+
+/** Returns whether the name is a login method of Usher or a provider in the settings. */
+export type IsKnownMethod = (name: string) => boolean;
+
+/**
+ * Refuses unknown login methods: a misspelt name would hide a login method from every user.
+ *
+ * @throws ServiceError `Validation failed`
+ */
+export function requireKnownMethods(methods: readonly string[], isKnown: IsKnownMethod = () => true): void {
+  if (!methods.every(isKnown)) throw invalidField('loginMethods', 'must be methods of Usher or listed providers');
+}

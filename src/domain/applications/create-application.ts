@@ -6,11 +6,17 @@ import type { Call } from '../core/call.ts';
 import { check, orDefault, type Unchecked } from '../core/validation.ts';
 import { insertLogoutEndpoint } from '../outbox/logout-endpoint.ts';
 import { storeMessageFeed } from '../outbox/message-feed.ts';
-import { type ApplicationDetails, chosenColumns, flagRules, optionalRules, requiredRules } from './application.ts';
-import { newClientId } from './client-id.ts';
-import { type IsKnownMethod, requireKnownMethods } from './known-methods.ts';
-import { newApiKey } from './new-api-key.ts';
-import { throwResourceTaken } from './resource.ts';
+import { newApiKey } from './api-key.ts';
+import {
+  type ApplicationDetails,
+  chosenColumns,
+  flagRules,
+  type IsKnownMethod,
+  optionalRules,
+  requiredRules,
+  requireKnownMethods,
+} from './application.ts';
+import { newClientId, throwResourceTaken } from './resource.ts';
 
 const rules = {
   ...requiredRules,

@@ -24,3 +24,11 @@ const selectLogo: Statement<Logo[]> = (db) =>
     .from(applicationLogos)
     .where(whereEqual(applicationLogos, 'applicationId', 'theme', 'digest'))
     .prepare('select_application_logo');
+
+/** The path of all logos below the public URL. */
+export const LOGO_PATH = '/login/logo';
+
+/** Returns the path of a logo. It contains the digest, so browsers may cache the image for ever. */
+export function logoPathOf(applicationId: string, theme: 'light' | 'dark', digest: Buffer): string {
+  return `${LOGO_PATH}/${applicationId}/${theme}/${digest.toString('hex')}`;
+}

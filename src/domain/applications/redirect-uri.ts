@@ -1,4 +1,5 @@
 /** Decides which redirect URIs an application may register, and which match a registered one. */
+import { textThat } from '../core/validation.ts';
 
 const LOOPBACK_HTTP = /^http:\/\/(?:localhost|127\.0\.0\.1|\[::1\])(?::\d{1,5})?(?:[/?]|$)/;
 const LOOPBACK_IP_ORIGIN = /^(http:\/\/(?:127\.0\.0\.1|\[::1\]))(?::(\d{1,5}))?(?=[/?]|$)/;
@@ -47,3 +48,10 @@ export function addToQuery(uri: string, parameters: Record<string, string>): str
   const separator = !uri.includes('?') ? '?' : /[?&]$/.test(uri) ? '' : '&';
   return uri + separator + new URLSearchParams(parameters);
 }
+
+/** Accepts a URI that an application may register. */
+export const redirectUri = textThat(
+  isRegistrable,
+  'must be absolute https, http on a loopback host, or a private scheme with a dot, without fragment, user information or wildcard',
+  { max: 2048, format: 'redirect-uri' },
+);

@@ -1,12 +1,17 @@
 /** An application as a resource of OAuth (RFC 8707): clients other than the application get tokens for it. */
-
+import { randomBytes } from 'node:crypto';
 import { applications } from '../../database/schema/schema.ts';
 import { isUniqueViolation } from '../../database/sql/errors.ts';
 import { ServiceError } from '../core/errors.ts';
 import { rule, Unacceptable } from '../core/rule.ts';
 import { boolean, listOf, objectOf, optional, orDefault, textThat } from '../core/validation.ts';
 import { readScope } from '../grants/scope.ts';
-import { CLIENT_ID } from './client-id.ts';
+
+export const CLIENT_ID = /^client_[0-9a-f]{32}$/;
+
+export function newClientId(): string {
+  return `client_${randomBytes(16).toString('hex')}`;
+}
 
 const { resourceUri, resourceScopes, allowMetadataClients, machineClientIds } = applications;
 export const resourceColumns = { resourceUri, resourceScopes, allowMetadataClients, machineClientIds };

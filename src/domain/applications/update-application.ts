@@ -3,9 +3,17 @@ import { sql } from 'drizzle-orm';
 import { columnsOf, p, statement, t } from '../../database/sql/template.ts';
 import { auditEvent } from '../audit/audit-event.ts';
 import type { Call } from '../core/call.ts';
-import { changedValues, changeParameters, changes, isChanged } from '../core/changes.ts';
+import {
+  changedValues,
+  changeParameters,
+  changes,
+  createVersionReader,
+  hasExpectedVersion,
+  isChanged,
+  requireExpected,
+  versionParameter,
+} from '../core/changes.ts';
 import { ServiceError } from '../core/errors.ts';
-import { createVersionReader, hasExpectedVersion, requireExpected, versionParameter } from '../core/row-version.ts';
 import { leaveUnfinished } from '../core/unfinished-changes.ts';
 import { check, type Unchecked, uuid } from '../core/validation.ts';
 import { goOn } from '../lifecycle/finish-change.ts';
@@ -17,10 +25,11 @@ import {
   applicationColumns,
   chosenColumns,
   flagRules,
+  type IsKnownMethod,
   optionalRules,
   requiredRules,
+  requireKnownMethods,
 } from './application.ts';
-import { type IsKnownMethod, requireKnownMethods } from './known-methods.ts';
 import { throwResourceTaken } from './resource.ts';
 
 const rules = { applicationId: uuid, ...changes({ ...requiredRules, ...flagRules, ...optionalRules }) };

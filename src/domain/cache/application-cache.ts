@@ -1,6 +1,5 @@
 import { BatchLoader } from './batch-loader.ts';
-import { createLruCache } from './lru-cache.ts';
-import { RevalidatingCache } from './revalidating-cache.ts';
+import { createLruCache, RevalidatingCache } from './revalidating-cache.ts';
 
 const MAX_APPLICATIONS = 10_000;
 

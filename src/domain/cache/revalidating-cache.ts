@@ -1,4 +1,4 @@
-import { createLruCache } from './lru-cache.ts';
+import { LRUCache } from 'lru-cache';
 
 /** The result of a look-up. It is not older than `readAt`. */
 interface Timed {
@@ -12,7 +12,7 @@ export interface Found<Value> extends Timed {
 }
 
 /** From `maxAgeMs` on, a value is not used. From `refreshAgeMs` on, it is used, and read again in the background. */
-export interface Ages {
+interface Ages {
   readonly maxAgeMs: number;
   readonly refreshAgeMs: number;
 }
@@ -104,4 +104,12 @@ export class RevalidatingCache<Value> {
       this.#absent.set(key, { readAt });
     }
   }
+}
+
+/** Returns a cache that takes memory and time as it fills. With the option `max`, a cache takes all of it at once. */
+export function createLruCache<Value extends object | number>(
+  maxEntries: number,
+  { ttl = 0 }: { readonly ttl?: number } = {},
+): LRUCache<string, Value> {
+  return new LRUCache({ maxSize: maxEntries, sizeCalculation: () => 1, ttl });
 }

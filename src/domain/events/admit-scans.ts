@@ -7,9 +7,17 @@ import { auditEvent } from '../audit/audit-event.ts';
 import type { TransactionalCall } from '../core/call.ts';
 import { announce, HAS_MESSAGES, messagesOf, notified } from '../outbox/insert-message.ts';
 import { selectOneAttendee } from './attendee.ts';
-import { type CheckIn, checkInMessage } from './check-in-message.ts';
 import { type EventIds, type LockedEvent, storeCounts, withLockedEvent } from './lock-event.ts';
-import { decideScans, type KnownScan, type RefusalReason, type Scan, type ScanResult, UNKNOWN } from './scan.ts';
+import {
+  type CheckIn,
+  checkInMessage,
+  decideScans,
+  type KnownScan,
+  type RefusalReason,
+  type Scan,
+  type ScanResult,
+  UNKNOWN,
+} from './scan.ts';
 
 /** What the database knows of scans and their attendees, before they are decided. */
 interface LookUp {

@@ -7,9 +7,8 @@ import { ServiceError } from '../core/errors.ts';
 import { check, identifier, type Unchecked } from '../core/validation.ts';
 import { announce, HAS_MESSAGES, messagesOf, notified } from '../outbox/insert-message.ts';
 import { admitScans } from './admit-scans.ts';
-import { type CheckIn, checkInMessage } from './check-in-message.ts';
 import { checkInResource, shareEventWithoutRules } from './event.ts';
-import { scanRules } from './scan.ts';
+import { type CheckIn, checkInMessage, scanRules } from './scan.ts';
 
 const rules = { eventId: identifier, ...scanRules };
 

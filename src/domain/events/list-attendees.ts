@@ -5,8 +5,7 @@ import { columnsOf, p, type RowOfType, statement } from '../../database/sql/temp
 import type { ApplicationCall } from '../core/call.ts';
 import { invalidField, ServiceError } from '../core/errors.ts';
 import { check, identifier, optional, type Unchecked } from '../core/validation.ts';
-import { cursorRule, DEFAULT_PAGE_SIZE, pageRules } from '../pages/list.ts';
-import type { PageScope, PageTokens } from '../pages/page-tokens.ts';
+import { cursorRule, DEFAULT_PAGE_SIZE, type PageScope, type PageTokens, pageRules } from '../pages/list.ts';
 import { attendeeColumns, DELETED_DAYS, selectCheckedInAt } from './attendee.ts';
 import { isOpenEvent } from './event.ts';
 

@@ -1,9 +1,12 @@
 /** What a scan at the door of an event comes to. */
+
+import { sql } from 'drizzle-orm';
 import type { ScanOutcome } from '../../database/schema/event-schema.ts';
 import { DAY_MS } from '../../database/schema/table-facts.ts';
+import { p } from '../../database/sql/template.ts';
 import type { ErrorReason } from '../core/errors.ts';
 import { boolean, optional, orDefault, pathIdentifier, text, timestamp, uuid } from '../core/validation.ts';
-import type { CheckIn } from './check-in-message.ts';
+import { jsonObject, toIsoText } from '../outbox/insert-message.ts';
 import type { LockedEvent } from './lock-event.ts';
 
 const MAX_GATE_LENGTH = 64;
@@ -118,3 +121,25 @@ function refusalOf(
   if (capacity !== null && (checkedIn ?? 0) + admitted >= capacity) return 'EVENT_FULL';
   return null;
 }
+
+/** The first check-in of an attendee. */
+export interface CheckIn {
+  readonly attendeeId: string;
+  readonly checkedInAt: Date;
+  /** When the attendee came, by the clock of the scanner. */
+  readonly occurredAt: Date | null;
+  readonly gate: string | null;
+}
+
+/** The message about each row of the CTE `created`, which has columns of `check_ins`. Parameter: eventId. */
+export const checkInMessage = {
+  type: 'check_in.created',
+  data: jsonObject({
+    eventId: p.text('eventId'),
+    attendeeId: sql`attendee_id`,
+    checkedInAt: toIsoText(sql`checked_in_at`),
+    occurredAt: toIsoText(sql`occurred_at`),
+    gate: sql`gate`,
+  }),
+  from: sql`created`,
+} as const;

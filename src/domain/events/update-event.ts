@@ -2,9 +2,16 @@ import { sql } from 'drizzle-orm';
 import { columnsOf, p, statement, t } from '../../database/sql/template.ts';
 import { auditEvent } from '../audit/audit-event.ts';
 import type { ApplicationCall } from '../core/call.ts';
-import { changedValues, changeParameters, changes } from '../core/changes.ts';
+import {
+  changedValues,
+  changeParameters,
+  changes,
+  createVersionReader,
+  hasExpectedVersion,
+  requireExpected,
+  versionParameter,
+} from '../core/changes.ts';
 import { invalidField, ServiceError } from '../core/errors.ts';
-import { createVersionReader, hasExpectedVersion, requireExpected, versionParameter } from '../core/row-version.ts';
 import { check, identifier, type Unchecked } from '../core/validation.ts';
 import { announce, HAS_MESSAGES, messagesOf, notified } from '../outbox/insert-message.ts';
 import {

@@ -6,8 +6,8 @@ import { ServiceError } from '../core/errors.ts';
 import { check, type Unchecked, uuid } from '../core/validation.ts';
 import { announce, HAS_MESSAGES, messagesOf, notified } from '../outbox/insert-message.ts';
 import { removeIfErased } from '../users/personal-data.ts';
+import { memberChanged } from './change-members.ts';
 import { MAX_GROUPS_OF_USER } from './group.ts';
-import { memberChanged } from './member-changed.ts';
 
 const rules = { groupId: uuid, userId: uuid };
 

@@ -1,8 +1,8 @@
 import { sql } from 'drizzle-orm';
 import { columnsOf, p, statement } from '../../database/sql/template.ts';
 import type { Call } from '../core/call.ts';
+import { createVersionReader } from '../core/changes.ts';
 import { ServiceError } from '../core/errors.ts';
-import { createVersionReader } from '../core/row-version.ts';
 import { check, type Unchecked, uuid } from '../core/validation.ts';
 import { chosenGroupColumns, type Group, groupColumns } from './group.ts';
 

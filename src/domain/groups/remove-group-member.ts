@@ -7,7 +7,7 @@ import { AFFECTED, affectedUsers, cutOffLost, endLostAccess, lossMessages } from
 import { messagesOf } from '../outbox/insert-message.ts';
 import { runCutoff } from '../sessions/cutoffs.ts';
 import { FOUND_GROUP_AND_USER, foundGroupAndUser, requireGroupAndUser } from './add-group-member.ts';
-import { memberChanged } from './member-changed.ts';
+import { memberChanged } from './change-members.ts';
 
 const rules = { groupId: uuid, userId: uuid };
 

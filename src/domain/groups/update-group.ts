@@ -3,9 +3,16 @@ import { isUniqueViolation } from '../../database/sql/errors.ts';
 import { columnsOf, p, statement, t } from '../../database/sql/template.ts';
 import { auditEvent, noApplication } from '../audit/audit-event.ts';
 import type { Call } from '../core/call.ts';
-import { changedValues, changeParameters, changes, isChanged } from '../core/changes.ts';
+import {
+  changedValues,
+  changeParameters,
+  changes,
+  hasExpectedVersion,
+  isChanged,
+  requireExpected,
+  versionParameter,
+} from '../core/changes.ts';
 import { ServiceError } from '../core/errors.ts';
-import { hasExpectedVersion, requireExpected, versionParameter } from '../core/row-version.ts';
 import { unfinishedParameters } from '../core/unfinished-changes.ts';
 import { check, type Unchecked, uuid } from '../core/validation.ts';
 import { goOn } from '../lifecycle/finish-change.ts';

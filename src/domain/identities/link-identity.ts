@@ -6,10 +6,10 @@ import type { Call } from '../core/call.ts';
 import { ServiceError } from '../core/errors.ts';
 import { type NoticeOrigin, noticeParameters, noticesOf } from '../notices/store-notice.ts';
 import { type InBrowser, isInBrowser } from '../sessions/browser.ts';
-import { isSameEmail, spellingsOf } from '../users/same-email.ts';
+import { isSameEmail, spellingsOf } from '../users/find-user-by-email.ts';
 import { cutoffParameter, isStillSignedIn } from '../users/still-signed-in.ts';
 import { isActiveUser } from '../users/user.ts';
-import { deleteIdentitiesOfDeleted } from './delete-identities-of-deleted.ts';
+import { deleteIdentitiesOfDeleted } from './delete-identity.ts';
 
 /** An identity that a browser has proved to have, and that no user has yet. */
 export type ProvedIdentity = RowOfType<typeof proved>;

@@ -4,7 +4,7 @@ import { columnsOf, p, statement } from '../../database/sql/template.ts';
 import type { Call } from '../core/call.ts';
 import { unfinishedParameters } from '../core/unfinished-changes.ts';
 import { goOn } from '../lifecycle/finish-change.ts';
-import { createWithdrawal } from './withdraw-invitation.ts';
+import { createWithdrawal } from './revoke-invitation.ts';
 
 const BATCH_SIZE = 100;
 

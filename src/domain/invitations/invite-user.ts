@@ -24,8 +24,8 @@ import { isMutedFor } from '../login/muted-addresses.ts';
 import { ONCE_A_DAY, type RateLimit, takePermit } from '../login/rate-limit.ts';
 import { noticeParameters, noticesOf } from '../notices/store-notice.ts';
 import { toIsoText } from '../outbox/insert-message.ts';
+import { canonicalFirst, isSameEmail, spellingsOf } from '../users/find-user-by-email.ts';
 import { removeIfErased } from '../users/personal-data.ts';
-import { canonicalFirst, isSameEmail, spellingsOf } from '../users/same-email.ts';
 import { type Invitation, invitationColumns, toInvitation } from './invitation.ts';
 
 const DEFAULT_DAYS = 30;

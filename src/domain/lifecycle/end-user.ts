@@ -6,7 +6,7 @@ import { auditEvent, noApplication } from '../audit/audit-event.ts';
 import type { Call } from '../core/call.ts';
 import { ServiceError } from '../core/errors.ts';
 import { check, type Unchecked, uuid } from '../core/validation.ts';
-import { deleteIdentitiesOfDeleted } from '../identities/delete-identities-of-deleted.ts';
+import { deleteIdentitiesOfDeleted } from '../identities/delete-identity.ts';
 import { noticeParameters, noticesOf } from '../notices/store-notice.ts';
 import { announce, HAS_MESSAGES, type HasMessages, messagesOf, notified } from '../outbox/insert-message.ts';
 import { loggedOutEverywhere } from '../outbox/logout-message.ts';

@@ -7,7 +7,7 @@ import type { Statement } from '../../database/pool/database.ts';
 import { columnsOf, nullable, p, statement, t } from '../../database/sql/template.ts';
 import type { Call } from '../core/call.ts';
 import { claimed, findUnfinished, isAt, leaseUntil, type UnfinishedChange } from '../core/unfinished-changes.ts';
-import { deleteIdentitiesOfDeleted } from '../identities/delete-identities-of-deleted.ts';
+import { deleteIdentitiesOfDeleted } from '../identities/delete-identity.ts';
 import { announce, HAS_MESSAGES, messagesOf, notified } from '../outbox/insert-message.ts';
 import { HERE } from '../outbox/logout-message.ts';
 import { userMessage } from '../outbox/user-messages.ts';

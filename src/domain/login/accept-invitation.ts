@@ -2,8 +2,8 @@ import { type SQL, sql } from 'drizzle-orm';
 import { p, statement } from '../../database/sql/template.ts';
 import { auditEvent } from '../audit/audit-event.ts';
 import type { Call } from '../core/call.ts';
+import { memberChanged } from '../groups/change-members.ts';
 import { MAX_GROUPS_OF_USER } from '../groups/group.ts';
-import { memberChanged } from '../groups/member-changed.ts';
 import { announce, HAS_MESSAGES, messagesOf, notified } from '../outbox/insert-message.ts';
 import { userAdded } from '../outbox/user-messages.ts';
 

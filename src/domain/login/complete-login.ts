@@ -11,8 +11,8 @@ import { check, identifier, integer, optional, text, textThat, type Unchecked, u
 import { type SignInOrigin, shortenUserAgent } from '../sessions/browser.ts';
 import type { AuthTokens } from '../tokens/auth-tokens.ts';
 import { IMPERSONATION, type SignInMethod } from '../tokens/verify-token.ts';
+import { spellingsOf } from '../users/find-user-by-email.ts';
 import { removeIfErased } from '../users/personal-data.ts';
-import { spellingsOf } from '../users/same-email.ts';
 import { acceptInvitation, noteEntryOnBehalf } from './accept-invitation.ts';
 import { COMPLETED_INTENT, completedIntent, laterThanCutoffs } from './completed-intent.ts';
 import { requireOpenIntent } from './login-intent.ts';

@@ -3,7 +3,7 @@ import { p, statement, t } from '../../database/sql/template.ts';
 import { maySignIn } from '../access/has-access.ts';
 import type { Call } from '../core/call.ts';
 import { ServiceError } from '../core/errors.ts';
-import { isSameEmail } from '../users/same-email.ts';
+import { isSameEmail } from '../users/find-user-by-email.ts';
 
 /** What the user has proved to have at this login. The login completes only if it still belongs to the user. */
 export interface Proved {

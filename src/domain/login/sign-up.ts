@@ -6,7 +6,7 @@ import { BY_POSTGRES } from '../../database/sql/instants.ts';
 import { p, statement } from '../../database/sql/template.ts';
 import type { Call } from '../core/call.ts';
 import type { AuthTokens } from '../tokens/auth-tokens.ts';
-import { isEmailTaken, spellingsOf } from '../users/same-email.ts';
+import { isEmailTaken, spellingsOf } from '../users/find-user-by-email.ts';
 import { answerLogin, type Completion, type HowSignedIn } from './complete-login.ts';
 import { COMPLETED_INTENT, completedIntent } from './completed-intent.ts';
 import type { SignUpRules } from './sign-up-rules.ts';

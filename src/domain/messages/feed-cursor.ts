@@ -1,6 +1,6 @@
 /** Cursors of a feed: the epoch of the feed and the position of the last message, encrypted. */
 import { ServiceError } from '../core/errors.ts';
-import type { PageTokens } from '../pages/page-tokens.ts';
+import type { PageTokens } from '../pages/list.ts';
 
 export interface FeedCursor {
   readonly epoch: string;

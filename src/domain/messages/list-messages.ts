@@ -1,8 +1,7 @@
 import type { ApplicationCall } from '../core/call.ts';
 import { check, listOf, oneOf, optional, orDefault, type Unchecked } from '../core/validation.ts';
 import { EVENT_TYPES } from '../outbox/event-types.ts';
-import { cursorRule, DEFAULT_PAGE_SIZE, pageRules } from '../pages/list.ts';
-import type { PageTokens } from '../pages/page-tokens.ts';
+import { cursorRule, DEFAULT_PAGE_SIZE, type PageTokens, pageRules } from '../pages/list.ts';
 import { OLDEST, openCursor, sealCursor } from './feed-cursor.ts';
 import { type FeedMessage, readMessages } from './read-messages.ts';
 

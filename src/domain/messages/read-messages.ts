@@ -4,7 +4,7 @@ import { nullable, p, statement, t } from '../../database/sql/template.ts';
 import type { ApplicationCall } from '../core/call.ts';
 import { ServiceError } from '../core/errors.ts';
 import type { EventType } from '../outbox/event-types.ts';
-import { toMessageId } from '../webhooks/message-id.ts';
+import { toMessageId } from '../webhooks/delivery.ts';
 import type { FeedCursor } from './feed-cursor.ts';
 import { selectEnds } from './message-feeds.ts';
 

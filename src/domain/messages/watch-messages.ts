@@ -1,8 +1,7 @@
 import type { ApplicationCall } from '../core/call.ts';
 import { ServiceError } from '../core/errors.ts';
 import { check, integer, optional, type Unchecked } from '../core/validation.ts';
-import { cursorRule } from '../pages/list.ts';
-import type { PageTokens } from '../pages/page-tokens.ts';
+import { cursorRule, type PageTokens } from '../pages/list.ts';
 import { type FeedCursor, OLDEST, openCursor, sealCursor } from './feed-cursor.ts';
 import { typesRule } from './list-messages.ts';
 import type { Watcher } from './message-feeds.ts';

@@ -72,3 +72,11 @@ const updateDue = statement('postpone_notice')`
 const deleteNotice = statement('delete_notice')`
   delete from notices
   where application_id = ${p.uuid('applicationId')} and id = ${p.uuid('id')} and kind = ${p.text('kind')}`;
+
+/** How long the links in notices work. */
+export const LINK_DAYS = 7;
+
+type LinkedNotice = Pick<DueNotice, 'id' | 'userId' | 'recipient' | 'value' | 'changedAt'>;
+
+/** Functions that return the link with which a user undoes a change, below the account page, by the kind of notice. */
+export type NoticeLinks = Partial<Record<NoticeKind, (notice: LinkedNotice) => `/${string}`>>;

@@ -3,6 +3,7 @@
  * page, so new rows shift nothing. Rows have the time of their call, not of its commit. So a row that commits late may
  * belong on a page that was read before.
  */
+
 import { getTableName, type SQL, sql } from 'drizzle-orm';
 import type { PgColumn } from 'drizzle-orm/pg-core';
 import type { Statement } from '../../database/pool/database.ts';
@@ -15,9 +16,49 @@ import {
   toSnakeCase,
 } from '../../database/sql/template.ts';
 import type { ApplicationCall, Call } from '../core/call.ts';
+import { invalidField } from '../core/errors.ts';
 import type { Rule } from '../core/rule.ts';
 import { type Checked, check, integer, optional, text, type Unchecked } from '../core/validation.ts';
-import type { PageScope, PageTokens, Position } from './page-tokens.ts';
+import { deriveKeys, openToken, sealToken } from '../crypto/aes-gcm.ts';
+
+/** The list for which a token is valid: its name, the application or user to which it belongs, and its filters. */
+export type PageScope = readonly (string | number | boolean | null | readonly string[])[];
+
+/** The position of a row in a list that is ordered by time, and by ID within the same time. */
+interface Position {
+  readonly at: Date;
+  readonly id: string;
+}
+
+/** A token contains the position of the last row of a page. It is encrypted, so that callers can neither read nor alter it, nor use it for another list. */
+export class PageTokens {
+  /** The first key encrypts, and all keys decrypt. */
+  readonly #keys: readonly Buffer[];
+
+  constructor(encryptionKeys: readonly Buffer[]) {
+    this.#keys = deriveKeys(encryptionKeys, 'page token');
+  }
+
+  seal({ at, id }: Position, scope: PageScope): string {
+    return sealToken(this.#keys, JSON.stringify([at.getTime(), id]), JSON.stringify(scope));
+  }
+
+  /** Returns undefined for a token that was altered, or that is for another scope. */
+  find(token: string, scope: PageScope): Position | undefined {
+    const text = openToken(this.#keys, token, JSON.stringify(scope));
+    if (text === undefined) return undefined;
+    const [at, id] = JSON.parse(text);
+    return { at: new Date(at), id };
+  }
+
+  /** @throws ServiceError `Validation failed` for a token that was altered, or that is for another scope */
+  open(token: string, scope: PageScope, field: 'pageToken' | 'cursor' = 'pageToken'): Position {
+    const source = field === 'pageToken' ? 'nextPageToken' : 'cursor';
+    const position = this.find(token, scope);
+    if (!position) throw invalidField(field, `must be the ${source} of the same list`);
+    return position;
+  }
+}
 
 export const DEFAULT_PAGE_SIZE = 50;
 const MAX_PAGE_SIZE = 100;
@@ -40,7 +81,7 @@ export interface Page<Row> {
 export const maxPageLimit = sql.raw(`${MAX_PAGE_SIZE + 1}`);
 
 /** The position after which a page begins, and the number of rows to read. */
-export type PageParameters = { readonly afterAt: Date; readonly afterId: string | null; readonly limit: number };
+type PageParameters = { readonly afterAt: Date; readonly afterId: string | null; readonly limit: number };
 
 /** Later than any row: an imported user may be of the end of the year 9999. */
 const START = { at: new Date(Date.UTC(10_000, 0)), id: null };

@@ -1,8 +1,16 @@
-import { columnsOf, p, statement } from '../../database/sql/template.ts';
+import { passkeys } from '../../database/schema/passkey-schema.ts';
+import { columnsOf, p, type RowOfType, statement } from '../../database/sql/template.ts';
 import type { Call } from '../core/call.ts';
 import { check, type Unchecked, uuid } from '../core/validation.ts';
 import { getUser } from '../users/get-user.ts';
-import { type Passkey, passkeyColumns } from './passkey.ts';
+
+const { id, credentialId, rpId, aaguid, transports, name, createdAt, lastUsedAt } = passkeys;
+const { isBackupEligible, isBackedUp, isUserVerified } = passkeys;
+const flags = { isBackupEligible, isBackedUp, isUserVerified };
+/** The columns of lists, without public key and counter, which nobody needs to see. */
+const passkeyColumns = { id, credentialId, rpId, aaguid, transports, ...flags, name, createdAt, lastUsedAt };
+
+export type Passkey = RowOfType<typeof passkeyColumns>;
 
 const rules = { userId: uuid };
 

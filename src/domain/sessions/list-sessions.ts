@@ -1,7 +1,7 @@
 import { sql } from 'drizzle-orm';
 import { sessions } from '../../database/schema/session-schema.ts';
 import { columnsOf, p, statement } from '../../database/sql/template.ts';
-import { shownGroups } from '../access/shown-groups.ts';
+import { shownGroups } from '../access/has-access.ts';
 import { optional, uuid } from '../core/validation.ts';
 import { createList, ofApplication } from '../pages/list.ts';
 import { latestCutoff } from './cutoffs.ts';

@@ -3,10 +3,9 @@ import type { Run } from '../../database/pool/database.ts';
 import { sessionIds } from '../../database/schema/session-schema.ts';
 import { anyOf } from '../../database/sql/any-of.ts';
 import { p, statement } from '../../database/sql/template.ts';
-import { shownGroups } from '../access/shown-groups.ts';
+import { shownGroups } from '../access/has-access.ts';
 import { createApplicationCache } from '../cache/application-cache.ts';
-import { createLruCache } from '../cache/lru-cache.ts';
-import type { RevalidatingCache } from '../cache/revalidating-cache.ts';
+import { createLruCache, type RevalidatingCache } from '../cache/revalidating-cache.ts';
 import { latestCutoff } from './cutoffs.ts';
 import { lastSignIn, type Session, sessionColumns } from './session.ts';
 

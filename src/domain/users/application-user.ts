@@ -3,7 +3,7 @@ import type { Attributes } from '../../database/schema/column-types.ts';
 import { users } from '../../database/schema/schema.ts';
 import { applicationUsers } from '../../database/schema/session-schema.ts';
 import { nullable, p, type RowOfType, t } from '../../database/sql/template.ts';
-import { shownGroups } from '../access/shown-groups.ts';
+import { shownGroups } from '../access/has-access.ts';
 import { shownAttributes } from './attributes.ts';
 
 const { email, name, profileImage, walletAddress } = users;

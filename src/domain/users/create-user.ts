@@ -9,7 +9,7 @@ import { type ErrorReason, ServiceError } from '../core/errors.ts';
 import { check, listOf, optional, type Unchecked, uuid } from '../core/validation.ts';
 import { announce, HAS_MESSAGES, messagesOf, notified } from '../outbox/insert-message.ts';
 import { userAdded } from '../outbox/user-messages.ts';
-import { isEmailTaken, spellingsOf } from './same-email.ts';
+import { isEmailTaken, spellingsOf } from './find-user-by-email.ts';
 import { profileRules, type User } from './user.ts';
 
 const rules = { ...profileRules, applicationIds: optional(listOf(uuid, { min: 0, max: 100 })) };

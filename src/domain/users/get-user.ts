@@ -4,7 +4,7 @@ import type { Call } from '../core/call.ts';
 import { invalidField, ServiceError } from '../core/errors.ts';
 import { rule } from '../core/rule.ts';
 import { check, optional, text, type Unchecked, uuid } from '../core/validation.ts';
-import { canonicalFirst, isSameEmail, spellingsOf } from './same-email.ts';
+import { canonicalFirst, isSameEmail, spellingsOf } from './find-user-by-email.ts';
 import { type User, userColumns } from './user.ts';
 
 const rules = {

@@ -4,7 +4,7 @@ import { p, statement } from '../../database/sql/template.ts';
 import { createList, ofApplication } from '../pages/list.ts';
 import { applicationUserColumns, shownColumns } from './application-user.ts';
 import { attributeParameter } from './attributes.ts';
-import { hasEmail, hasWalletAddress, userFilterRules } from './user-filter.ts';
+import { hasEmail, hasWalletAddress, userFilterRules } from './list-users.ts';
 
 export const listApplicationUsers = createList('select_users_of_application', {
   name: 'application users',

@@ -1,7 +1,7 @@
 import { sql } from 'drizzle-orm';
 import { p, statement } from '../../database/sql/template.ts';
 import type { Call } from '../core/call.ts';
-import { isSameEmail, spellingsOf } from './same-email.ts';
+import { isSameEmail, spellingsOf } from './find-user-by-email.ts';
 
 /** Stores that the user has proved to own the e-mail address, if the user still has it. */
 export async function markEmailVerified(

@@ -1,19 +1,25 @@
-import { sql } from 'drizzle-orm';
+import { type SQL, sql } from 'drizzle-orm';
 import { users } from '../../database/schema/schema.ts';
 import { constraintOf, isUniqueViolation } from '../../database/sql/errors.ts';
 import { columnsOf, p, statement, t } from '../../database/sql/template.ts';
 import { auditEvent, noApplication } from '../audit/audit-event.ts';
 import type { Call } from '../core/call.ts';
-import { changedValues, changeParameters, changes } from '../core/changes.ts';
+import {
+  changedValues,
+  changeParameters,
+  changes,
+  createVersionReader,
+  hasExpectedVersion,
+  requireExpected,
+  versionParameter,
+} from '../core/changes.ts';
 import { type ErrorReason, ServiceError } from '../core/errors.ts';
-import { createVersionReader, hasExpectedVersion, requireExpected, versionParameter } from '../core/row-version.ts';
 import { rule } from '../core/rule.ts';
 import { check, type Unchecked, uuid } from '../core/validation.ts';
 import { type NoticeOrigin, noticeParameters, noticesOf } from '../notices/store-notice.ts';
 import { announce, HAS_MESSAGES, messagesOf, notified } from '../outbox/insert-message.ts';
 import { userMessage } from '../outbox/user-messages.ts';
-import { nextEmailChange, rangeOf } from './email-changes.ts';
-import { isSameEmail, spellingsOf } from './same-email.ts';
+import { isSameEmail, spellingsOf } from './find-user-by-email.ts';
 import { cutoffParameter, isStillSignedIn } from './still-signed-in.ts';
 import { profileRules, type User, userColumns } from './user.ts';
 
@@ -153,6 +159,17 @@ function walletNotice(column: 'former_wallet_address' | 'wallet_address') {
   const wallet = sql.raw(`wanted.${column}`);
   const isOther = sql`lower(wanted.former_wallet_address) <> lower(wanted.wallet_address)`;
   return { ...toFormerAddress, from: sql`${changedFromWanted} where ${isOther} and ${wallet} <> ''`, value: wallet };
+}
+
+/**
+ * The instant of a change, from the locked row of the user. Two changes in one millisecond, or on replicas whose clocks
+ * differ, keep their order. Not for the expression after `set`, which must not depend on a time zone. Parameter: now.
+ */
+export const nextEmailChange = sql`greatest(${p.instant('now')}, email_changed_at + interval '1 millisecond')`;
+
+/** Returns the range of instants from one to the other, both included. An open end is null. */
+export function rangeOf(from: SQL, until: SQL): SQL {
+  return sql`tstzmultirange(tstzrange(${from}, ${until}, '[]'))`;
 }
 
 const updateChanged = statement('update_user', {

@@ -1,8 +1,28 @@
+/** The ID of a message is `msg_` and a number by which the messages of an application are ordered. */
+
 import { type SQL, sql } from 'drizzle-orm';
 import { webhookDeliveries } from '../../database/schema/delivery-schema.ts';
 import { DAY_MS } from '../../database/schema/table-facts.ts';
 import { p, t } from '../../database/sql/template.ts';
-import { toMessageId } from './message-id.ts';
+import { type Rule, rule } from '../core/rule.ts';
+import { textThat } from '../core/validation.ts';
+
+const messageIdText = textThat((text) => /^msg_[1-9]\d{0,17}$/.test(text), 'must be a message ID', {
+  max: 255,
+  format: 'message-id',
+});
+/** Accepts the ID of a message and returns its number. */
+export const messageId: Rule<string> = rule(messageIdText.schema, (value) => numberOf(messageIdText(value)));
+
+/** Returns the ID as callers and receivers see it. */
+export function toMessageId(number: string): string {
+  return `msg_${number}`;
+}
+
+/** Returns the number as text, because it may exceed the safe integers. */
+export function numberOf(id: string): string {
+  return id.slice('msg_'.length);
+}
 
 export const DELIVERY_STATUSES = webhookDeliveries.status.enumValues;
 

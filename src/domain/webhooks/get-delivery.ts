@@ -4,9 +4,8 @@ import { nullable, p, type RowOfType, statement, t } from '../../database/sql/te
 import type { ApplicationCall } from '../core/call.ts';
 import { ServiceError } from '../core/errors.ts';
 import { check, type Unchecked } from '../core/validation.ts';
-import { DELIVERY, type Delivery, selectDeliveriesFrom } from './delivery.ts';
+import { DELIVERY, type Delivery, messageId, selectDeliveriesFrom } from './delivery.ts';
 import { requireWebhook, webhookId } from './get-webhook.ts';
-import { messageId } from './message-id.ts';
 
 const rules = { webhookId, messageId };
 

@@ -2,11 +2,16 @@ import { type SQL, sql } from 'drizzle-orm';
 import { p, statement } from '../../database/sql/template.ts';
 import type { ApplicationCall } from '../core/call.ts';
 import { check, oneOf, optional, orDefault, timestamp, type Unchecked } from '../core/validation.ts';
-import { maxPageLimit, type Page, pageRules, readPage } from '../pages/list.ts';
-import type { PageTokens } from '../pages/page-tokens.ts';
-import { DELIVERY, DELIVERY_STATUSES, type Delivery, type DeliveryStatus, selectDeliveriesFrom } from './delivery.ts';
+import { maxPageLimit, type Page, type PageTokens, pageRules, readPage } from '../pages/list.ts';
+import {
+  DELIVERY,
+  DELIVERY_STATUSES,
+  type Delivery,
+  type DeliveryStatus,
+  numberOf,
+  selectDeliveriesFrom,
+} from './delivery.ts';
 import { requireWebhook, webhookId } from './get-webhook.ts';
-import { numberOf } from './message-id.ts';
 
 const rules = {
   webhookId,

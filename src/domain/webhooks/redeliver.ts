@@ -4,9 +4,8 @@ import { auditEvent } from '../audit/audit-event.ts';
 import type { ApplicationCall } from '../core/call.ts';
 import { check, type Unchecked } from '../core/validation.ts';
 import { wakeQueues } from '../outbox/wake-queue.ts';
-import { asDueAgain, MAX_REDELIVERY_AGE_MS, URGENT } from './delivery.ts';
+import { asDueAgain, MAX_REDELIVERY_AGE_MS, messageId, URGENT } from './delivery.ts';
 import { explainRefusal, webhookId } from './get-webhook.ts';
-import { messageId } from './message-id.ts';
 import { lockActive } from './webhook.ts';
 
 const rules = { webhookId, messageId };

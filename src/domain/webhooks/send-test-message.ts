@@ -4,9 +4,8 @@ import { auditEvent } from '../audit/audit-event.ts';
 import type { ApplicationCall } from '../core/call.ts';
 import { check, type Unchecked } from '../core/validation.ts';
 import { wakeQueues } from '../outbox/wake-queue.ts';
-import { URGENT } from './delivery.ts';
+import { toMessageId, URGENT } from './delivery.ts';
 import { explainRefusal, webhookId } from './get-webhook.ts';
-import { toMessageId } from './message-id.ts';
 import { lockActive } from './webhook.ts';
 
 const rules = { webhookId };

@@ -3,9 +3,17 @@ import { webhooks } from '../../database/schema/webhook-schema.ts';
 import { columnsOf, p, statement, t } from '../../database/sql/template.ts';
 import { auditEvent } from '../audit/audit-event.ts';
 import type { ApplicationCall } from '../core/call.ts';
-import { changedValues, changeParameters, changes, isChanged } from '../core/changes.ts';
+import {
+  changedValues,
+  changeParameters,
+  changes,
+  createVersionReader,
+  hasExpectedVersion,
+  isChanged,
+  requireExpected,
+  versionParameter,
+} from '../core/changes.ts';
 import { ServiceError } from '../core/errors.ts';
-import { createVersionReader, hasExpectedVersion, requireExpected, versionParameter } from '../core/row-version.ts';
 import { check, type Unchecked } from '../core/validation.ts';
 import type { RowCipher } from '../crypto/aes-gcm.ts';
 import type { AddressPolicy } from './address-policy.ts';

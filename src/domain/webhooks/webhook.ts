@@ -9,8 +9,7 @@ import { boolean, identifier, listOf, oneOf, optional, uuid, webUrl } from '../c
 import { EVENT_TYPES, EVERY_TYPE } from '../outbox/event-types.ts';
 import { jsonObject } from '../outbox/insert-message.ts';
 import { isUserOfApplication } from '../users/application-user.ts';
-import type { AddressPolicy } from './address-policy.ts';
-import { findUrlProblem } from './webhook-url.ts';
+import { type AddressPolicy, findUrlProblem } from './address-policy.ts';
 
 export const ownerColumns = { id: users.id, name: users.name, email: users.email };
 

@@ -1,4 +1,4 @@
-import { createLruCache } from '../../domain/cache/lru-cache.ts';
+import { createLruCache } from '../../domain/cache/revalidating-cache.ts';
 import { networkOf, siteOf } from '../../domain/login/network.ts';
 
 /** Bounds the memory. The bucket of a busy site stays, however many networks it has. */

@@ -7,7 +7,7 @@ import type { ErrorReason } from '../../domain/core/errors.ts';
 import type { ProviderNames } from '../../domain/identities/provider-names.ts';
 import type { LoginCodeSettings } from '../../domain/login/login-code.ts';
 import type { SignUpRules } from '../../domain/login/sign-up-rules.ts';
-import type { NoticeLinks } from '../../domain/notices/notice-links.ts';
+import type { NoticeLinks } from '../../domain/notices/due-notices.ts';
 import type { HttpContext } from '../../http/http-context.ts';
 import type { MailQueue } from '../../mail/mail-queue.ts';
 import type { NetworkLimit } from '../browser/network-limit.ts';

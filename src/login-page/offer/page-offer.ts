@@ -1,6 +1,6 @@
 /** What optional parts add to Usher's pages. They meet here, and do not know each other. */
 import type { Call } from '../../domain/core/call.ts';
-import type { NoticeLinks } from '../../domain/notices/notice-links.ts';
+import type { NoticeLinks } from '../../domain/notices/due-notices.ts';
 import type { User } from '../../domain/users/user.ts';
 import type { Html } from '../../http/html.ts';
 import type { TextKey } from '../../texts/texts.ts';

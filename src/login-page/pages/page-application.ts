@@ -1,5 +1,5 @@
 /** The application of a login, as its pages show it. */
-import { logoPathOf } from '../../domain/applications/logo-path.ts';
+import { logoPathOf } from '../../domain/applications/find-logo.ts';
 import { ACCOUNT_APPLICATION_ID } from '../../domain/core/own-applications.ts';
 import type { LoginApplication } from '../../domain/login/find-login-application.ts';
 import type { LoginIntent } from '../../domain/login/login-intent.ts';

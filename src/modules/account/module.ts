@@ -1,5 +1,5 @@
 /** The account page, where people see and change what Usher stores about them. Other modules add sections and actions. */
-import type { NoticeLinks } from '../../domain/notices/notice-links.ts';
+import type { NoticeLinks } from '../../domain/notices/due-notices.ts';
 import type { Action } from '../../login-page/offer/login-request.ts';
 import type { PageOffer } from '../../login-page/offer/page-offer.ts';
 import { sendPage } from '../../login-page/pages/responses.ts';

@@ -4,7 +4,7 @@ import { ServiceError } from '../../domain/core/errors.ts';
 import { openToken, sealToken } from '../../domain/crypto/aes-gcm.ts';
 import { endUserSessions } from '../../domain/lifecycle/end-user-sessions.ts';
 import { removeAdded } from '../../domain/lifecycle/remove-added.ts';
-import { LINK_DAYS } from '../../domain/notices/notice-links.ts';
+import { LINK_DAYS } from '../../domain/notices/due-notices.ts';
 import { html } from '../../http/html.ts';
 import { pickFields } from '../../login-page/offer/login-context.ts';
 import { sendPage } from '../../login-page/pages/responses.ts';

@@ -16,10 +16,10 @@ import { getEvent } from '../../domain/events/get-event.ts';
 import { EVERY_TYPE } from '../../domain/outbox/event-types.ts';
 import { addApplicationUser } from '../../domain/users/add-application-user.ts';
 import { createUser } from '../../domain/users/create-user.ts';
+import { findUrlProblem } from '../../domain/webhooks/address-policy.ts';
 import { createWebhook } from '../../domain/webhooks/create-webhook.ts';
 import { getWebhook } from '../../domain/webhooks/get-webhook.ts';
 import { updateWebhook } from '../../domain/webhooks/update-webhook.ts';
-import { findUrlProblem } from '../../domain/webhooks/webhook-url.ts';
 import type { Core } from '../module.ts';
 import { CAFE, DEMO, type Site } from './pages.ts';
 

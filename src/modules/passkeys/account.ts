@@ -1,8 +1,7 @@
 /** Passkeys on the account page: their list, and the page behind the link in the notice of a new one. */
 import type { Call } from '../../domain/core/call.ts';
 import { ServiceError } from '../../domain/core/errors.ts';
-import { selectPasskeys } from '../../domain/passkeys/list-passkeys.ts';
-import type { Passkey } from '../../domain/passkeys/passkey.ts';
+import { type Passkey, selectPasskeys } from '../../domain/passkeys/list-passkeys.ts';
 import { html } from '../../http/html.ts';
 import { pickFields } from '../../login-page/offer/login-context.ts';
 import type { Action, LoginRequest } from '../../login-page/offer/login-request.ts';

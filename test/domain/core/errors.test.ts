@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import restDocument from '../../../gen/openapi/rest.json' with { type: 'json' };
 import { SCAN_OUTCOMES } from '../../../src/database/schema/event-schema.ts';
-import { KEY_USES } from '../../../src/domain/api-keys/key-use.ts';
+import { KEY_USES } from '../../../src/domain/api-keys/api-keys.ts';
 import { ERRORS, PAGE_ERRORS } from '../../../src/domain/core/errors.ts';
 import { HTTP_ERRORS } from '../../../src/http/errors.ts';
 import { REPOSITORY } from '../../support/process.ts';

@@ -1,8 +1,7 @@
 import { afterAll, expect, test } from 'vitest';
 import { Database, type Run } from '../../../src/database/pool/database.ts';
 import { ApiKeys } from '../../../src/domain/api-keys/api-keys.ts';
-import { HourlyCounts } from '../../../src/domain/hourly-counts/hourly-counts.ts';
-import { MemoryCounts } from '../../../src/jobs/memory-counts.ts';
+import { HourlyCounts, MemoryCounts } from '../../../src/jobs/memory-counts.ts';
 import { createLogger } from '../../../src/log.ts';
 import { readHourlyCounts } from '../../../src/modules/console/statements/overview.ts';
 import { cloneDatabase, LAYOUT } from '../../support/database.ts';

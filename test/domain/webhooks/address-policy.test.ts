@@ -1,7 +1,6 @@
 /** The targets that webhooks must not reach, in every range and every spelling. */
 import { expect, test } from 'vitest';
-import { AddressPolicy } from '../../../src/domain/webhooks/address-policy.ts';
-import { findUrlProblem, hostOf } from '../../../src/domain/webhooks/webhook-url.ts';
+import { AddressPolicy, findUrlProblem, hostOf } from '../../../src/domain/webhooks/address-policy.ts';
 import { FORBIDDEN_ADDRESSES, FORBIDDEN_SPELLINGS, FORBIDDEN_URLS } from '../../support/forbidden-targets.ts';
 
 const policy = new AddressPolicy([]);

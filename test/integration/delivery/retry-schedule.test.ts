@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { backoffMs, nextDelayMs, readRetryAfterMs } from '../../../src/delivery/retry-schedule.ts';
+import { backoffMs, nextDelayMs, readRetryAfterMs } from '../../../src/delivery/delivery-state.ts';
 
 const DAY_MS = 24 * 60 * 60_000;
 const SCHEDULE = [0, 5, 300];

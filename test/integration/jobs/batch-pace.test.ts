@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { nextBatchSize, pauseAfterBatch } from '../../../src/jobs/batch-pace.ts';
+import { nextBatchSize, pauseAfterBatch } from '../../../src/jobs/expiring-rows.ts';
 
 /** Returns the size that batches come to, and how many thousand rows they remove a second. */
 function settle({ fixedMs, rowMs }: { fixedMs: number; rowMs: number }) {

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { composeNotice } from '../../../src/mail/compose-notice.ts';
-import { toPlainText } from '../../../src/mail/plain-text.ts';
+import { toPlainText } from '../../../src/mail/mail-text.ts';
 
 const NOTICE = {
   applicationId: randomUUID(),

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { createNotice } from '../../../src/mail/notice.ts';
-import { toPlainText } from '../../../src/mail/plain-text.ts';
+import { createNotice } from '../../../src/mail/compose-notice.ts';
+import { toPlainText } from '../../../src/mail/mail-text.ts';
 import { ENGLISH } from '../../../src/texts/texts.ts';
 
 const noticeOf = (supportUri: string | null) =>

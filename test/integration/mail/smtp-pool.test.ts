@@ -1,6 +1,5 @@
 import { afterEach, expect, test, vi } from 'vitest';
-import type { SmtpConnection } from '../../../src/mail/smtp-connection.ts';
-import { SmtpPool } from '../../../src/mail/smtp-pool.ts';
+import { type SmtpConnection, SmtpPool } from '../../../src/mail/smtp-pool.ts';
 
 afterEach(() => vi.useRealTimers());
 

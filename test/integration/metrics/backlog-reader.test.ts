@@ -1,6 +1,6 @@
 import { afterEach, expect, test, vi } from 'vitest';
 import type { Run } from '../../../src/database/pool/database.ts';
-import { createBacklogReader } from '../../../src/metrics/backlog-reader.ts';
+import { createBacklogReader } from '../../../src/metrics/sources.ts';
 
 afterEach(() => vi.useRealTimers());
 

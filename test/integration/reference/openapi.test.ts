@@ -8,7 +8,7 @@ import { afterAll, describe, expect, test } from 'vitest';
 import connectDocument from '../../../gen/openapi/connect.json' with { type: 'json' };
 import restDocument from '../../../gen/openapi/rest.json' with { type: 'json' };
 import type { Operation } from '../../../src/api/catalogue.ts';
-import { readRetryAfterMs } from '../../../src/delivery/retry-schedule.ts';
+import { readRetryAfterMs } from '../../../src/delivery/delivery-state.ts';
 import { ASCII, type Rule } from '../../../src/domain/core/rule.ts';
 import { check, identifier, pathIdentifier, text, textOfBytes } from '../../../src/domain/core/validation.ts';
 import { groupRules } from '../../../src/domain/groups/group.ts';

@@ -7,7 +7,7 @@ import { MessageService } from '../../../gen/usher/v1/message_pb.ts';
 import { SessionService } from '../../../gen/usher/v1/session_pb.ts';
 import { distributeTables } from '../../../src/database/migrate/distribute.ts';
 import { JOURNAL } from '../../../src/database/migrate/journal.ts';
-import { toMessageId } from '../../../src/domain/webhooks/message-id.ts';
+import { toMessageId } from '../../../src/domain/webhooks/delivery.ts';
 import { raceForPlaces } from '../../support/check-in-races.ts';
 import { countPrepared, restartWorker } from '../../support/citus.ts';
 import { cloneDatabase } from '../../support/database.ts';

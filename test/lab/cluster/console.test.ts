@@ -1,8 +1,8 @@
 /** The console on Citus, and audit events on their way to the log. Needs CITUS_URL. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Database } from '../../../src/database/pool/database.ts';
-import { HourlyCounts } from '../../../src/domain/hourly-counts/hourly-counts.ts';
 import { removeExpired } from '../../../src/jobs/expiry.ts';
+import { HourlyCounts } from '../../../src/jobs/memory-counts.ts';
 import { ROUTES } from '../../../src/modules/console/routes.ts';
 import { type ConsoleBrowser, ConsoleFixture, OPERATORS } from '../../support/console-fixture.ts';
 import { type ConsoleSamples, createConsoleSamples, fillPath } from '../../support/console-samples.ts';

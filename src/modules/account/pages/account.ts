@@ -15,8 +15,7 @@ import {
   renderLoginButton,
   renderToken,
 } from '../../../login-page/pages/parts.ts';
-import { isolate } from '../../../texts/isolate.ts';
-import { renderAddress } from '../../../texts/render-address.ts';
+import { isolate, renderAddress } from '../../../texts/isolate.ts';
 import type { TextKey } from '../../../texts/texts.ts';
 
 export function renderAccount(view: AccountView): PageContent {

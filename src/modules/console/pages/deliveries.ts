@@ -1,11 +1,10 @@
 /** The deliveries to a webhook, and the page of a delivery: the message, the attempts, and the answers. */
 import { WebhookService } from '../../../../gen/usher/v1/webhook_pb.ts';
-import { readSigningKey, signMessage } from '../../../delivery/signature.ts';
-import { DELIVERY_STATUSES, type Delivery } from '../../../domain/webhooks/delivery.ts';
+import { readSigningKey, signMessage } from '../../../delivery/send-delivery.ts';
+import { DELIVERY_STATUSES, type Delivery, numberOf } from '../../../domain/webhooks/delivery.ts';
 import { type DeliveryDetails, getDelivery } from '../../../domain/webhooks/get-delivery.ts';
 import { getWebhook } from '../../../domain/webhooks/get-webhook.ts';
 import { listDeliveries } from '../../../domain/webhooks/list-deliveries.ts';
-import { numberOf } from '../../../domain/webhooks/message-id.ts';
 import type { Webhook } from '../../../domain/webhooks/webhook.ts';
 import { type Html, html } from '../../../http/html.ts';
 import { isolate } from '../../../texts/isolate.ts';

@@ -6,8 +6,7 @@ import type { Group } from '../../../domain/groups/group.ts';
 import { listGroupMembers } from '../../../domain/groups/list-group-members.ts';
 import { listGroups } from '../../../domain/groups/list-groups.ts';
 import { type Html, html } from '../../../http/html.ts';
-import { isolate } from '../../../texts/isolate.ts';
-import { renderAddress } from '../../../texts/render-address.ts';
+import { isolate, renderAddress } from '../../../texts/isolate.ts';
 import { type ConsoleRequest, findUserId } from '../console-request.ts';
 import {
   createAction,

@@ -11,8 +11,7 @@ import { readUserVersion } from '../../../domain/users/update-user.ts';
 import type { User } from '../../../domain/users/user.ts';
 import { findRepeatedName } from '../../../encoding/json.ts';
 import { type Html, html } from '../../../http/html.ts';
-import { isolate } from '../../../texts/isolate.ts';
-import { renderAddress } from '../../../texts/render-address.ts';
+import { isolate, renderAddress } from '../../../texts/isolate.ts';
 import type { ConsoleRequest } from '../console-request.ts';
 import {
   createAction,

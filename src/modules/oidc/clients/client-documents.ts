@@ -1,5 +1,5 @@
 /** The metadata of clients that nobody has registered, from the cache or their own servers. */
-import { createLruCache } from '../../../domain/cache/lru-cache.ts';
+import { createLruCache } from '../../../domain/cache/revalidating-cache.ts';
 import { networkOf } from '../../../domain/login/network.ts';
 import { NetworkLimit } from '../../../login-page/browser/network-limit.ts';
 import { type ClientHosts, type HostMatch, matchClient } from './client-url.ts';

@@ -3,7 +3,7 @@ import { applications } from '../../../database/schema/schema.ts';
 import { anyOf } from '../../../database/sql/any-of.ts';
 import { columnsOf, p, type RowOfType, statement, t } from '../../../database/sql/template.ts';
 import { callerColumns } from '../../../domain/applications/application.ts';
-import { CLIENT_ID } from '../../../domain/applications/client-id.ts';
+import { CLIENT_ID } from '../../../domain/applications/resource.ts';
 import { BatchLoader } from '../../../domain/cache/batch-loader.ts';
 import { RevalidatingCache } from '../../../domain/cache/revalidating-cache.ts';
 

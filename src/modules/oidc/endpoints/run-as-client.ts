@@ -2,8 +2,7 @@
 
 import type { Admission } from '../../../api/admission.ts';
 import type { ResourceScope } from '../../../database/schema/column-types.ts';
-import type { ApiKeys } from '../../../domain/api-keys/api-keys.ts';
-import { KEY_USES } from '../../../domain/api-keys/key-use.ts';
+import { type ApiKeys, KEY_USES } from '../../../domain/api-keys/api-keys.ts';
 import type { Actor } from '../../../domain/audit/audit-event.ts';
 import type { Application, ApplicationCall } from '../../../domain/core/call.ts';
 import { ServiceError } from '../../../domain/core/errors.ts';

@@ -18,8 +18,7 @@ import { toPageApplication } from '../../../login-page/pages/page-application.ts
 import { renderFooter, renderHeading, renderMark } from '../../../login-page/pages/parts.ts';
 import { sendPage } from '../../../login-page/pages/responses.ts';
 import type { PageView } from '../../../login-page/pages/view.ts';
-import { isolate } from '../../../texts/isolate.ts';
-import { renderAddress } from '../../../texts/render-address.ts';
+import { isolate, renderAddress } from '../../../texts/isolate.ts';
 import { awaitsConsent, codeOf, isCodeLive } from '../domain/authorization/authorization-answer.ts';
 import {
   type AskedConsent,

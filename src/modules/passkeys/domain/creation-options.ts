@@ -1,7 +1,7 @@
 import { showEmail } from '../../../config/email-address.ts';
 import type { Call } from '../../../domain/core/call.ts';
 import type { RecentSignIn } from '../../../domain/login/recent-sign-in.ts';
-import type { Passkey } from '../../../domain/passkeys/passkey.ts';
+import type { Passkey } from '../../../domain/passkeys/list-passkeys.ts';
 import type { Browser } from '../../../domain/sessions/browser.ts';
 import { toUuidBytes } from '../../../encoding/uuid-bytes.ts';
 import { createChallenge } from './challenge.ts';

@@ -1,6 +1,5 @@
 import type { Call } from '../../../domain/core/call.ts';
-import { selectPasskeys } from '../../../domain/passkeys/list-passkeys.ts';
-import type { Passkey } from '../../../domain/passkeys/passkey.ts';
+import { type Passkey, selectPasskeys } from '../../../domain/passkeys/list-passkeys.ts';
 import type { RelyingParty } from './relying-party.ts';
 
 /** Returns the passkeys that the user can use on this login page, oldest first. */

@@ -1,4 +1,4 @@
-import type { Passkey } from '../../../domain/passkeys/passkey.ts';
+import type { Passkey } from '../../../domain/passkeys/list-passkeys.ts';
 import { type Html, html, readStyle } from '../../../http/html.ts';
 import type { PageContent } from '../../../login-page/pages/document.ts';
 import {

@@ -1,4 +1,4 @@
-import type { Passkey } from '../../../domain/passkeys/passkey.ts';
+import type { Passkey } from '../../../domain/passkeys/list-passkeys.ts';
 import { type Html, html } from '../../../http/html.ts';
 import type { LoginView } from '../../../login-page/pages/view.ts';
 import { isolate } from '../../../texts/isolate.ts';

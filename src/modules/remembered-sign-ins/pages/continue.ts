@@ -11,8 +11,7 @@ import {
   renderReturn,
 } from '../../../login-page/pages/parts.ts';
 import type { FormView } from '../../../login-page/pages/view.ts';
-import { isolate } from '../../../texts/isolate.ts';
-import { renderAddress } from '../../../texts/render-address.ts';
+import { isolate, renderAddress } from '../../../texts/isolate.ts';
 import type { RememberedSignIn } from '../domain/find-remembered-sign-in.ts';
 
 interface ContinueView extends FormView {

@@ -4,7 +4,7 @@ import { afterAll, expect, onTestFinished, test } from 'vitest';
 import { Database } from '../../../../src/database/pool/database.ts';
 import { isFrequentAction } from '../../../../src/database/schema/audit-schema.ts';
 import { listAuditEvents } from '../../../../src/domain/audit/list-audit-events.ts';
-import { PageTokens } from '../../../../src/domain/pages/page-tokens.ts';
+import { PageTokens } from '../../../../src/domain/pages/list.ts';
 import { ACTIONS } from '../../../../src/login-page/actions.ts';
 import { createPartActions } from '../../../../src/login-page/offer/page-offer.ts';
 import { ACTION_TEXTS } from '../../../../src/modules/console/parts/action-texts.ts';

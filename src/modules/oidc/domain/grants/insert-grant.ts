@@ -1,7 +1,7 @@
 /** The part of statements that inserts a grant, and what they return of a granted session. */
 import { type SQL, sql } from 'drizzle-orm';
 import { nullable, p, t, toSnakeCase } from '../../../../database/sql/template.ts';
-import { shownGroups } from '../../../../domain/access/shown-groups.ts';
+import { shownGroups } from '../../../../domain/access/has-access.ts';
 import { GROUPS_BIT } from '../../../../domain/grants/scope.ts';
 import { FOUND_SESSION, type GrantParts } from '../../../../domain/sessions/find-or-begin-session.ts';
 import { preferredUsername } from '../../../../domain/users/attributes.ts';

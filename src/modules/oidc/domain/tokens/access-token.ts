@@ -3,7 +3,7 @@
  * stores none.
  */
 
-import { createLruCache } from '../../../../domain/cache/lru-cache.ts';
+import { createLruCache } from '../../../../domain/cache/revalidating-cache.ts';
 import { toUuid, toUuidBytes } from '../../../../encoding/uuid-bytes.ts';
 import { openBytes, type SealKeys, sealBytes } from './sealed-bytes.ts';
 
