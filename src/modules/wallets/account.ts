@@ -17,7 +17,8 @@ import type {
 import { alertFor, alertKeyOf } from '../../login-page/pages/alerts.ts';
 import { renderAccountLink, renderItem } from '../../login-page/pages/parts.ts';
 import { sendPage, sendScriptResponse } from '../../login-page/pages/responses.ts';
-import { addWallet, createLinkMessage } from './domain/add-wallet.ts';
+import { createLinkMessage } from './domain/create-wallet-challenge.ts';
+import { addWallet } from './domain/redeem-wallet-signature.ts';
 import { renderNewWallet } from './pages/wallet-form.ts';
 
 export const WALLET_NOTES: NonNullable<AccountSection['notes']> = {

@@ -6,13 +6,14 @@ import { ServiceError } from '../../../domain/core/errors.ts';
 import { check, textThat, type Unchecked, uuid } from '../../../domain/core/validation.ts';
 import { requireOpenIntent } from '../../../domain/login/login-intent.ts';
 import { takePermit } from '../../../domain/login/rate-limit.ts';
+import { requireRecentSignIn } from '../../../domain/login/recent-sign-in.ts';
 import type { Browser } from '../../../domain/sessions/browser.ts';
 import { formatSignInMessage } from './ethereum.ts';
 
 const LIFETIME_MS = 10 * 60_000;
 const CHALLENGES_PER_INTENT = { burst: 20, intervalMs: 3 * 60_000 };
 
-export const addressRules = {
+const addressRules = {
   address: textThat((address) => /^0x[0-9a-f]{40}$/i.test(address), 'must be an Ethereum address', {
     max: 42,
     format: 'ethereum-address',
@@ -21,7 +22,7 @@ export const addressRules = {
 
 const rules = { loginIntentId: uuid, ...addressRules };
 
-export interface ChallengeSettings {
+interface ChallengeSettings {
   readonly chainId: number;
   readonly authPageUrl: string;
 }
@@ -45,11 +46,32 @@ export async function createWalletChallenge(
 }
 
 /**
+ * Creates the message that the wallet must sign, for the user who has just signed in with this intent in this browser.
+ *
+ * @throws ServiceError `Too many challenges`, and as `requireRecentSignIn` does
+ */
+export async function createLinkMessage(
+  call: Call,
+  settings: ChallengeSettings,
+  browser: Browser,
+  { loginIntentId: given, ...request }: Unchecked<'loginIntentId' | keyof typeof addressRules>,
+): Promise<{ message: string }> {
+  const { address } = check(request, addressRules);
+  const { applicationId, loginIntentId } = await requireRecentSignIn(call, browser, { loginIntentId: given });
+  return createMessage(call, settings, browser, {
+    applicationId,
+    loginIntentId,
+    address,
+    statement: 'Link this wallet to your account.',
+  });
+}
+
+/**
  * Creates a message to sign. The wallet shows its `statement` to the person.
  *
  * @throws ServiceError `Too many challenges`
  */
-export async function createMessage(
+async function createMessage(
   call: Call,
   { authPageUrl, chainId }: ChallengeSettings,
   browser: Browser,

@@ -11,15 +11,17 @@ import { type Completion, completeLogin } from '../../../domain/login/complete-l
 import type { LoginCodeSettings } from '../../../domain/login/login-code.ts';
 import { requireOpenIntent } from '../../../domain/login/login-intent.ts';
 import { noteSignIn } from '../../../domain/login/note-sign-in.ts';
+import { requireRecentSignIn } from '../../../domain/login/recent-sign-in.ts';
 import { type Browser, isInBrowser, toSignInOrigin } from '../../../domain/sessions/browser.ts';
 import type { AuthTokens } from '../../../domain/tokens/auth-tokens.ts';
+import { linkWallet } from '../../../domain/users/update-user.ts';
 import { isActiveUser } from '../../../domain/users/user.ts';
 import { requireWalletSignature } from './ethereum.ts';
 
 /** The size limit of a form. */
 const MAX_CHARACTERS = 8_192;
 
-export const signatureRules = {
+const signatureRules = {
   loginIntentId: uuid,
   signature: textThat((text) => text.length <= 255 || /^0x[0-9a-f]+$/i.test(text), 'must be hex', {
     max: MAX_CHARACTERS,
@@ -72,11 +74,32 @@ export async function redeemWalletSignature(
 }
 
 /**
+ * Gives the user the wallet that has signed the latest message, and a notice unless the user had it before.
+ *
+ * @throws ServiceError `Wallet already linked` (to another user), and as `requireWalletSignature` and
+ * `requireRecentSignIn` do
+ */
+export async function addWallet(
+  call: Call,
+  browser: Browser,
+  request: Unchecked<keyof typeof signatureRules>,
+): Promise<void> {
+  const { loginIntentId, signature } = check(request, signatureRules);
+  const signIn = await requireRecentSignIn(call, browser, { loginIntentId });
+  const { applicationId, cutoffCount, intent, userId, email } = signIn;
+  await withLatestChallenge(call, browser, { applicationId, loginIntentId }, async (challenge) => {
+    const { address: walletAddress } = challenge;
+    await requireWalletSignature(challenge, signature);
+    await linkWallet({ ...call, cutoffCount }, { userId, email, walletAddress }, intent);
+  });
+}
+
+/**
  * Runs the work with the latest message for this login in this browser.
  *
  * @throws ServiceError `Invalid signature` if there is none
  */
-export async function withLatestChallenge<Result>(
+async function withLatestChallenge<Result>(
   { run, now }: Call,
   browser: Browser,
   login: { readonly applicationId: string; readonly loginIntentId: string },
