@@ -31,14 +31,12 @@ export type ConsoleCore = CallLog &
   >;
 
 export interface ConsoleParts
-  extends Omit<ConsoleCore, 'api' | 'hasOidc' | 'secrets' | 'trustedProxies'>,
+  extends Omit<ConsoleCore, 'api' | 'secrets' | 'trustedProxies'>,
     Pick<Api, 'admissions' | 'exporter' | 'procedures'> {
   readonly config: ConsoleConfig;
   /** The origin of the console in browsers. */
   readonly consoleUrl: string;
   readonly cookies: CookieSettings;
-  /** Whether applications can use OpenID Connect, for which Usher needs keys. */
-  readonly hasOpenIdConnect: boolean;
   readonly liveSessions: LiveSessions;
   readonly operators: OperatorsFile;
   /** Returns the certificate that new connections get, which may be newer than that of `config`. */

@@ -17,7 +17,7 @@ import { createSignInLink } from './sign-in-link.ts';
 /** @throws Error with a message of one line */
 export async function openConsole(
   config: ConsoleConfig,
-  { api, hasOidc: hasOpenIdConnect, secrets, trustedProxies, ...parts }: ConsoleCore,
+  { api, secrets, trustedProxies, ...parts }: ConsoleCore,
 ): Promise<OpenedModule> {
   const isEmbedded = config.databaseUrl === undefined;
   const listener = await openPort(config, trustedProxies);
@@ -35,16 +35,8 @@ export async function openConsole(
   const load = async () => {
     const { createConsoleHandler } = await import('./console-handler.ts');
     const { admissions, caches, exporter, procedures } = api;
-    const shared = { ...parts, admissions, exporter, liveSessions: caches.sessions, procedures };
-    return createConsoleHandler({
-      ...shared,
-      config,
-      consoleUrl,
-      cookies,
-      hasOpenIdConnect,
-      operators,
-      readCertificate,
-    });
+    const ofApi = { admissions, exporter, liveSessions: caches.sessions, procedures };
+    return createConsoleHandler({ ...parts, ...ofApi, config, consoleUrl, cookies, operators, readCertificate });
   };
   listener.serve({
     handlers: [

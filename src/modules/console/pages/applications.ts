@@ -163,7 +163,7 @@ function renderKinds({ parts, problem }: ConsoleRequest): Html {
   return html`<fieldset class="kinds"><legend>What is it?</legend>
 <div>${KINDS.map(
     (kind) =>
-      html`<label><input type="radio" name="kind" value="${kind.id}"${kind === chosen && html` checked`}><span><strong>${kind.label}</strong> ${kind.about}${kind.openIdConnect && !parts.hasOpenIdConnect && html` <b>It is off: set <code>OIDC_SIGNING_KEYS_FILE</code>.</b>`}</span></label>\n`,
+      html`<label><input type="radio" name="kind" value="${kind.id}"${kind === chosen && html` checked`}><span><strong>${kind.label}</strong> ${kind.about}${kind.openIdConnect && !parts.hasOidc && html` <b>It is off: set <code>OIDC_SIGNING_KEYS_FILE</code>.</b>`}</span></label>\n`,
   )}</div></fieldset>\n`;
 }
 
