@@ -19,6 +19,7 @@ const PARTS: Readonly<Record<string, readonly Command[]>> = {
   histories: [runLong('test/lab/histories')],
   clients: [runLong('test/lab/clients')],
   soak: [runLong('test/robustness')],
+  coverage: [['test/vitest.js', 'run', '--mode', 'integration', '--coverage']],
   faults: [['src/run.js', 'test/mutants/main.ts']],
   bench: [
     runLong('test/lab/bench'),

@@ -1,4 +1,4 @@
-/** What the files for containers say about Usher. `test/robustness/container.test.ts` builds and runs the image. */
+/** What the files for containers say about Usher. `test/lab/cluster/container.test.ts` builds and runs the image. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';

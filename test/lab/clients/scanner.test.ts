@@ -4,17 +4,17 @@ import { join } from 'node:path';
 import type { MessageInitShape } from '@bufbuild/protobuf';
 import type { Browser, BrowserContext, BrowserContextOptions, Page, Route } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import type { AttendeeToPutSchema } from '../../gen/usher/v1/event_pb.ts';
+import type { AttendeeToPutSchema } from '../../../gen/usher/v1/event_pb.ts';
 import {
   collectProblems,
   expectAccessible,
   expectContrast,
   launchChromium,
   SKIPS_CHROMIUM,
-} from '../support/chromium.ts';
-import { startExample } from '../support/example-application.ts';
-import { REPOSITORY } from '../support/process.ts';
-import { clientsOf, createTenant, startTestService, type Tenant, type TestService } from '../support/service.ts';
+} from '../../support/chromium.ts';
+import { startExample } from '../../support/example-application.ts';
+import { REPOSITORY } from '../../support/process.ts';
+import { clientsOf, createTenant, startTestService, type Tenant, type TestService } from '../../support/service.ts';
 
 const APP = join(REPOSITORY, 'test/examples/scanner/app.ts');
 const FAKE_CAMERA = ['--use-fake-device-for-media-stream', '--use-fake-ui-for-media-stream'];

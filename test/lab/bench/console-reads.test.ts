@@ -1,7 +1,7 @@
 /** What every page of the console reads, in each combination of its filters. The long form has a million users. */
 import { expect, test } from 'vitest';
-import { measureConsole } from '../lab/bench/console/measure-pages.ts';
-import { quickOrLong } from '../support/soak.ts';
+import { quickOrLong } from '../../support/soak.ts';
+import { measureConsole } from './console/measure-pages.ts';
 
 /** Of 50 rows each is found by an index, which has four levels for many of them, and every page reads more, such as the operator. */
 const LIMIT_BUFFERS = quickOrLong(200, 300);
