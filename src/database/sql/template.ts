@@ -219,7 +219,7 @@ const dialect = new PgDialect();
  * few microseconds per execution. Also removes comments and white space, because postgres.js hashes the text every
  * time.
  */
-export function compile(template: SQL): Query {
+function compile(template: SQL): Query {
   const { sql: text, params } = dialect.sqlToQuery(template);
   const shared: unknown[] = [];
   const renumbered = text.replace(/\$(\d+)/g, (_, number) => {

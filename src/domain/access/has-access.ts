@@ -18,28 +18,22 @@ export const grantedByGroups = (applicationId: SQLWrapper, userId: SQLWrapper, c
   select m.user_id from group_members m join application_groups g on g.group_id = m.group_id
   where m.user_id = ${userId} and g.application_id = ${applicationId} and g.allows_access and ${counts}`;
 
-/** Returns the condition that an operator has let the user into the application. */
-function hasAccess(applicationId: SQLWrapper, userId: SQLWrapper): SQL {
-  return sql`exists (${added(applicationId, userId)} union all ${grantedByGroups(applicationId, userId)})`;
-}
-
 /**
  * Excludes what an invitation has given that has expired and that nobody has accepted. Sign-ins ask it, because the job
  * that removes such an invitation comes later. In `x`, a row of `added_users`.
  */
-export const notExpired = (now: SQLWrapper) => sql`not exists (
+export const notExpired = sql`not exists (
   select 1 from invitations v where v.application_id = x.application_id and v.user_id = x.user_id
-    and v.added_user and v.accepted_at is null and v.expires_at <= ${now})`;
+    and v.added_user and v.accepted_at is null and v.expires_at <= ${p.instant('now')})`;
 
-/** Returns the condition that the user may sign in to the application. */
-export function maySignIn(applicationId: SQLWrapper, userId: SQLWrapper): SQL {
-  return sql`exists (${added(applicationId, userId)} and ${notExpired(p.instant('now'))}
-    union all ${grantedByGroups(applicationId, userId)})`;
-}
+/** The condition that the user may sign in to the application. Parameters: applicationId, userId, now. */
+export const maySignIn = sql`exists (${added(p.uuid('applicationId'), p.uuid('userId'))} and ${notExpired}
+    union all ${grantedByGroups(p.uuid('applicationId'), p.uuid('userId'))})`;
 
 /** Returns the condition that the application is restricted, and that the user may not enter it. */
 export function isRefused(applicationId: SQLWrapper, userId: SQLWrapper): SQL {
-  return sql`(select a.restrict_access from applications a where a.id = ${applicationId}) and not ${hasAccess(applicationId, userId)}`;
+  return sql`(select a.restrict_access from applications a where a.id = ${applicationId})
+    and not exists (${added(applicationId, userId)} union all ${grantedByGroups(applicationId, userId)})`;
 }
 
 /**
@@ -47,7 +41,7 @@ export function isRefused(applicationId: SQLWrapper, userId: SQLWrapper): SQL {
  * than `added_users`. Parameters: applicationId, userId, now.
  */
 export const accessByCtes = {
-  ctes: sql`added_here as (${added(p.uuid('applicationId'), p.uuid('userId'))} and ${notExpired(p.instant('now'))}
+  ctes: sql`added_here as (${added(p.uuid('applicationId'), p.uuid('userId'))} and ${notExpired}
   ), granted_here as (${grantedByGroups(p.uuid('applicationId'), p.uuid('userId'))}
   )`,
   condition: sql`(exists (select 1 from added_here) or exists (select 1 from granted_here))`,

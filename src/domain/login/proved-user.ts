@@ -59,4 +59,4 @@ export async function findAccess(
 }
 
 const selectAccess = statement('select_access', { hasAccess: t.boolean })`
-  select ${maySignIn(p.uuid('applicationId'), p.uuid('userId'))} as has_access from users u where ${isProvedUser}`;
+  select ${maySignIn} as has_access from users u where ${isProvedUser}`;

@@ -131,8 +131,8 @@ export const ORDER_FAULTS: readonly Fault[] = [
   },
   {
     what: 'An invitation lets in until its job has come',
-    find: 'v.expires_at <= ${now})`',
-    replace: "v.expires_at <= ${now} - interval '1 day')`",
+    find: "v.expires_at <= ${p.instant('now')})`",
+    replace: "v.expires_at <= ${p.instant('now')} - interval '1 day')`",
     test: 'test/integration/contract/invitations.test.ts',
     title: /lets nobody in once it has expired/,
   },

@@ -60,7 +60,7 @@ const isWanted = sql`(${p.uuid('wantedUserId')} is null or r.user_id = ${p.uuid(
 /** Two CTEs, because their tables may be on different servers than the intent. */
 const allowed = sql`added_here as (
     select x.user_id from remembered join added_users x on x.user_id = remembered.user_id
-    where x.application_id = ${p.uuid('applicationId')} and ${notExpired(p.instant('now'))}
+    where x.application_id = ${p.uuid('applicationId')} and ${notExpired}
   ), granted_here as (
     select m.user_id from remembered join group_members m on m.user_id = remembered.user_id
       join application_groups g on g.group_id = m.group_id
