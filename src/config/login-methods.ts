@@ -5,6 +5,14 @@
  */
 export const LOGIN_METHODS = { email: 'Code by e-mail', passkey: 'Passkey', wallet: 'Wallet' } as const;
 
+/** The methods of sign-ins that are not at a provider, with labels: those of the login page, and those of other pages. */
+export const OWN_METHODS = {
+  ...LOGIN_METHODS,
+  page: 'Another page',
+  issuer: 'Another issuer',
+  impersonation: 'On behalf of the user',
+} as const;
+
 /** What LOGIN_METHODS must do. */
 export const METHODS_RULE = `must list ${Object.keys(LOGIN_METHODS).join(', ')} or IDs of LOGIN_PROVIDERS_FILE, comma-separated`;
 
@@ -18,6 +26,11 @@ export interface OfferedMethod {
   readonly name: string;
   /** Why it cannot work with these settings. */
   readonly problem?: string | undefined;
+}
+
+/** Returns whether it is the method of a sign-in that is not at a provider. */
+export function isOwnMethod(name: string): name is keyof typeof OWN_METHODS {
+  return Object.hasOwn(OWN_METHODS, name);
 }
 
 export function isLoginMethod(name: string): name is LoginMethod {

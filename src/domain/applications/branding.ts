@@ -21,12 +21,12 @@ const methodName = textThat((text) => /^[a-z][a-z0-9-]{0,30}$/.test(text), 'must
 });
 const MAX_METHODS = 23;
 
-/** Returns whether users of the application may sign in with the method, if Usher has it enabled. */
 /** Whether people sign in to the application with a passkey and nothing else. */
 export function isForPasskeysOnly({ loginMethods }: Pick<Branding, 'loginMethods'>): boolean {
   return loginMethods.join() === 'passkey';
 }
 
+/** Returns whether users of the application may sign in with the method, if Usher has it enabled. */
 export function allowsMethod({ loginMethods }: Pick<Branding, 'loginMethods'>, method: string): boolean {
   return loginMethods.length === 0 || loginMethods.includes(method);
 }

@@ -1,6 +1,7 @@
+import { isOwnMethod } from '../../config/login-methods.ts';
 import type { SignInMethod } from '../../domain/tokens/verify-token.ts';
 import { type Html, html } from '../../http/html.ts';
-import type { Language, TextKey } from '../../texts/texts.ts';
+import type { Language } from '../../texts/texts.ts';
 
 /** In the order of the search: the user agent of Edge also names Chrome and Safari, and that of Chrome names Safari. */
 const BROWSERS: readonly (readonly [RegExp, string])[] = [
@@ -29,22 +30,12 @@ export function describeBrowser(userAgent: string): string {
   return names.filter(Boolean).join(', ') || userAgent.slice(0, LONGEST_UNKNOWN);
 }
 
-const METHODS: ReadonlyMap<SignInMethod, TextKey> = new Map<SignInMethod, TextKey>([
-  ['email', 'account.method.email'],
-  ['impersonation', 'account.method.impersonation'],
-  ['issuer', 'account.method.issuer'],
-  ['page', 'account.method.page'],
-  ['passkey', 'account.method.passkey'],
-  ['wallet', 'account.method.wallet'],
-]);
-
 /** Renders how somebody signed in. A provider that was removed is named by its ID. */
 export function renderMethod(
   language: Language,
   method: SignInMethod,
   providers: { nameOf(providerId: string): string },
 ): Html {
-  const key = METHODS.get(method);
-  if (key) return html`${language.text(key)}`;
+  if (isOwnMethod(method)) return html`${language.text(`account.method.${method}`)}`;
   return language.html('account.method.provider', { provider: providers.nameOf(method) || method });
 }

@@ -1,4 +1,5 @@
 /** Renders the pages of the demo's applications. */
+import { isOwnMethod, OWN_METHODS } from '../../config/login-methods.ts';
 import { type Html, html, readStyle } from '../../http/html.ts';
 import type { PageContent } from '../../login-page/pages/document.ts';
 
@@ -51,14 +52,6 @@ const STYLE = readStyle(
   new URL('../../http/styles/lead.css', import.meta.url),
   new URL('demo.css', import.meta.url),
 );
-const METHODS: Readonly<Record<string, string>> = {
-  email: 'Code by e-mail',
-  issuer: 'Another issuer',
-  page: 'Another page',
-  passkey: 'Passkey',
-  wallet: 'Wallet',
-};
-const WAYS: Readonly<Record<string, string>> = { email: 'a code', passkey: 'a passkey', wallet: 'a wallet' };
 const EITHER = new Intl.ListFormat('en-GB', { type: 'disjunction' });
 
 /** Counts down to the end of the session, then reloads the page. Enables the button once the session can be renewed. */
@@ -81,7 +74,9 @@ setInterval(tick, 1000);`;
 /** Renders the page for a visitor who is not signed in. */
 export function renderHome(view: SiteView): PageContent {
   const { claim, email, methods, name, other, path } = view;
-  const ways = EITHER.format(methods.flatMap((method) => WAYS[method] ?? []));
+  const ways = EITHER.format(
+    methods.flatMap((method) => (isOwnMethod(method) ? `a ${OWN_METHODS[method].toLowerCase()}` : [])),
+  );
   return renderPage(
     view,
     html`<div>
@@ -131,7 +126,7 @@ ${renderFact('User ID', html`<code>${userId}</code>`)}
 ${user.name && renderFact('Name', html`<bdi>${user.name}</bdi>`)}
 ${renderFact('E-mail address', html`<bdi>${user.email}</bdi>`)}
 ${user.walletAddress && renderFact('Wallet', html`<code>${user.walletAddress}</code>`)}
-${method && renderFact('Signed in by', html`${METHODS[method] ?? method}`)}
+${method && renderFact('Signed in by', html`${isOwnMethod(method) ? OWN_METHODS[method] : method}`)}
 </dl>`,
   html`<p>From the reply of ${renderCall('CheckSession', 'SessionService')}.</p>`,
 )}

@@ -1,6 +1,6 @@
 /** Parses `LOGIN_PROVIDERS_FILE`. Errors name the entry and the field, and quote no value: the file holds secrets. */
 import { toDomainKey } from '../../config/email-address.ts';
-import { LOGIN_METHODS, PROVIDER_ID } from '../../config/login-methods.ts';
+import { isOwnMethod, OWN_METHODS, PROVIDER_ID } from '../../config/login-methods.ts';
 import { findRepeatedName } from '../../encoding/json.ts';
 
 /** The settings of an identity provider at which the operator has registered Usher. */
@@ -41,8 +41,6 @@ const FIELDS = [
 /** More buttons do not fit on the login page. */
 const MAX_PROVIDERS = 20;
 const GITHUB_ISSUER = 'https://github.com/login/oauth';
-/** The ID of a provider is the method of its sign-ins, so it must differ from all other methods. */
-const RESERVED_IDS: readonly string[] = [...Object.keys(LOGIN_METHODS), 'page', 'issuer', 'impersonation'];
 
 /** Returns the providers in the order of the file. @throws Error whose message continues the name of the setting */
 export function parseLoginProviders(text: string): readonly LoginProvider[] {
@@ -74,7 +72,7 @@ function parseProvider(entry: unknown, place: string): LoginProvider {
   require(type === 'openid' || type === 'github', 'type must be openid or github');
   const issuer = given.issuer ?? (type === 'github' ? GITHUB_ISSUER : undefined);
   require(isText(id, PROVIDER_ID), 'id must begin with a letter and have at most 31 characters of a-z, 0-9 and -');
-  require(!RESERVED_IDS.includes(String(id)), `id must not be one of ${RESERVED_IDS.join(', ')}`);
+  require(!isOwnMethod(String(id)), `id must not be one of ${Object.keys(OWN_METHODS).join(', ')}`);
   require(isText(name, /^[^\p{C}\p{Z}](?:[^\p{C}]{0,38}[^\p{C}\p{Z}])?$/u), 'name must have 1 to 40 characters');
   require(isIssuer(issuer), 'issuer must be an https URL, or http on this machine, without query, fragment or user');
   require(isText(clientId, /^[\x21-\x7e]{1,500}$/), 'clientId must have 1 to 500 characters without spaces');

@@ -200,10 +200,10 @@ it('an external database has no demo application', async () => {
 it('the demo names the ways to sign in that there are', async () => {
   const readSteps = async (site: { service: { url: string } }) =>
     textOf((await (await fetch(`${site.service.url}/demo`)).text()) ?? '');
-  expect(await readSteps(fixture)).toMatch(/With a wallet, a code or a passkey\..*Save a passkey/s);
+  expect(await readSteps(fixture)).toMatch(/With a wallet, a code by e-mail or a passkey\..*Save a passkey/s);
   await using byCode = await openDemoFixture(['email']);
   const text = await readSteps(byCode);
-  expect(text).toContain('With a code.');
+  expect(text).toContain('With a code by e-mail.');
   expect(text).not.toMatch(/passkey|wallet/);
 });
 
