@@ -11,7 +11,7 @@ export function isClientUrl(clientId: string): boolean {
 }
 
 /** Returns the URL, or why the client ID is none in the spelling that everybody compares. */
-export function readClientUrl(clientId: string): { readonly url: URL } | { readonly problem: string } {
+function readClientUrl(clientId: string): { readonly url: URL } | { readonly problem: string } {
   if (clientId.length > MAX_LENGTH) return { problem: `it is longer than ${MAX_LENGTH} characters` };
   if (!/^https:\/\/[\x21-\x7e]+$/.test(clientId) || !URL.canParse(clientId)) return { problem: 'it is no https URL' };
   const url = new URL(clientId);
