@@ -338,7 +338,7 @@ describe('on a terminal', () => {
   // Elsewhere it writes JSON, which every test that starts a process reads.
   test('the service writes such lines', async () => {
     const PROGRAM =
-      'import { createLogger } from "../src/log.ts"; createLogger("info").info({ url: "http://a" }, "listening");';
+      'import { createLogger } from "./src/log.ts"; createLogger("info").info({ url: "http://a" }, "listening");';
     const { stdout: shown } = await runShell(`script -qec 'node --input-type=module -e "$PROGRAM"' /dev/null`, {
       PROGRAM,
     });
@@ -350,7 +350,7 @@ test('a flush that succeeds has written each line, though the process is killed 
   // More than a batch, so that a write is in progress when the flush begins.
   const lines = 30;
   const program = `
-    import { createLogger, flushLog } from '../src/log.ts';
+    import { createLogger, flushLog } from './src/log.ts';
     const logger = createLogger('info');
     for (let line = 0; line < ${lines}; line++) logger.info({ text: 'x'.repeat(200) }, 'line');
     if (await flushLog(logger, 60_000)) process.kill(process.pid, 'SIGKILL');`;
