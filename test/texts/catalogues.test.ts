@@ -50,7 +50,9 @@ test('every text is shown somewhere', () => {
   const sources = readdirSync(SOURCES, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.ts'));
   const code = sources.map((name) => readFileSync(join(SOURCES, name), 'utf8')).join('\n');
   const texts = Object.keys(english).filter((key) => !key.startsWith('@'));
-  expect(texts.filter((key) => !code.includes(`'${key}'`))).toEqual([]);
+  // The compiler knows the keys that end with what is computed.
+  const isShown = (key: string) => code.includes(`'${key}'`) || code.includes(`\`${key.replace(/[^.]+$/, '$${')}`);
+  expect(texts.filter((key) => !isShown(key))).toEqual([]);
 });
 
 test('the README names every language and its state', () => {
