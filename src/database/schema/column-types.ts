@@ -1,25 +1,12 @@
 /** Types of columns that Drizzle does not have, and what indexes read of one. */
 import { type SQL, sql } from 'drizzle-orm';
 import { type AnyPgColumn, customType, jsonb } from 'drizzle-orm/pg-core';
+import { readStoredInstant, writeStoredInstant } from '../sql/template.ts';
 
 export const bytes = customType<{ data: Buffer }>({ dataType: () => 'bytea' });
 
 /** Several ranges of instants. Only statements read them. */
 export const instantRanges = customType<{ data: string }>({ dataType: () => 'tstzmultirange' });
-
-/**
- * Reads an instant as Postgres writes it, such as `2026-06-15 18:00:00.12+00`. JavaScript takes that form of a year
- * before 100 for a date of another year, or for none. It knows ISO 8601 of all years, but is slower there.
- */
-export function readStoredInstant(text: string): Date {
-  return new Date(text.startsWith('0') ? text.replace(' ', 'T').replace(/[+-]\d\d$/, '$&:00') : text);
-}
-
-/** Writes an instant for Postgres, which puts no sign before a year after 9999. */
-export function writeStoredInstant(instant: Date): string {
-  const iso = instant.toISOString();
-  return iso.startsWith('+') ? iso.slice(2) : iso;
-}
 
 const instants = customType<{ data: Date; driverData: string }>({
   dataType: () => 'timestamp (3) with time zone',

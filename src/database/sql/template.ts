@@ -1,7 +1,6 @@
 /** Statements written as SQL. Simple statements, with one table and no CTE, use Drizzle's query builder instead. */
 import { DrizzleQueryError, type GetColumnData, is, Param, Placeholder, type Query, type SQL, sql } from 'drizzle-orm';
 import { PgColumn, PgDialect } from 'drizzle-orm/pg-core';
-import { readStoredInstant, writeStoredInstant } from '../schema/column-types.ts';
 import type { PostgresClient, ResultColumns } from './driver.ts';
 import type { Layout, PlaceholderValues, Statement } from './statement.ts';
 
@@ -238,4 +237,18 @@ function isSame(one: unknown, other: unknown): boolean {
   if (is(one, Placeholder)) return is(other, Placeholder) && one.name === other.name;
   if (!is(one, Param) || !is(other, Param)) return false;
   return is(one.value, Placeholder) && one.encoder === other.encoder && isSame(one.value, other.value);
+}
+
+/**
+ * Reads an instant as Postgres writes it, such as `2026-06-15 18:00:00.12+00`. JavaScript takes that form of a year
+ * before 100 for a date of another year, or for none. It knows ISO 8601 of all years, but is slower there.
+ */
+export function readStoredInstant(text: string): Date {
+  return new Date(text.startsWith('0') ? text.replace(' ', 'T').replace(/[+-]\d\d$/, '$&:00') : text);
+}
+
+/** Writes an instant for Postgres, which puts no sign before a year after 9999. */
+export function writeStoredInstant(instant: Date): string {
+  const iso = instant.toISOString();
+  return iso.startsWith('+') ? iso.slice(2) : iso;
 }

@@ -1,5 +1,5 @@
 /** Makes a line for the import of what a product knows of a user, and counts what Usher does not take. */
-import { readStoredInstant } from '../../../src/database/schema/column-types.ts';
+import { readStoredInstant } from '../../../src/database/sql/template.ts';
 import type { Rule } from '../../../src/domain/core/rule.ts';
 import { groupRules } from '../../../src/domain/groups/group.ts';
 import { attributesRule } from '../../../src/domain/users/attributes.ts';
