@@ -60,13 +60,6 @@ export const ERASURE_FAULTS: readonly Fault[] = [
     title: /takes away only what it has given/,
   },
   {
-    what: 'A withdrawn invitation erases a user whom another application has',
-    find: 'and not exists (select 1 from added_users where user_id = ${userId})',
-    replace: '',
-    test: 'test/integration/contract/invitations.test.ts',
-    title: /an operator has added to another application/,
-  },
-  {
     what: 'A revoked invitation leaves people inside a restricted application',
     find: 'losingIds.map((applicationId) => [applicationId, userId])',
     replace: '[]',
