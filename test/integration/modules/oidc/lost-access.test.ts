@@ -153,6 +153,8 @@ it('two removals at the same time end what each of them alone would have left', 
       admin.removeGroupMember({ groupId: access.groupId, userId: user.id }),
       adminClient(replica).removeGroupMember({ groupId, userId: user.id }),
     ]);
+    // Who comes back signs in again.
+    await admin.addGroupMember({ groupId, userId: user.id });
     const { sessions } = clientsOf(replica, tenant);
     expect(await sessions.checkSession({ sessionId, maxStalenessMs: 0 })).toMatchObject({ active: false });
   }
