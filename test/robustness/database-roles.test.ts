@@ -67,7 +67,7 @@ test('npm run migrate without DATABASE_URL says what is missing', async () => {
 
 test('the command distribute says in one line that a plain Postgres has nothing to distribute to', async () => {
   await using database = await cloneDatabase();
-  expect(await runShell(`DATABASE_URL='${database.url}' npm run --silent distribute`)).toEqual({
+  expect(await runShell(`DATABASE_URL='${database.url}' node src/start.js distribute`)).toEqual({
     exitCode: 1,
     stdout: 'No migration is pending\n',
     stderr: 'usher: The tables cannot be distributed: the database is not on Citus: it has no extension citus\n',
