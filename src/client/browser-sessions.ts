@@ -191,8 +191,6 @@ function isHalfOver({ createdAt, expiresAt }: ActiveSession): boolean {
   return Date.now() / 1000 > (created + expires) / 2;
 }
 
-// The cookies of a browser: for its session, for its last sign-in, and for each login that it has started.
-
 /** As long as a login intent can be completed. */
 const LOGIN_SECONDS = 30 * 60;
 /** How many logins one browser may have open in its tabs. */
@@ -206,6 +204,7 @@ interface OpenLogin {
   readonly returnTo: string | undefined;
 }
 
+/** The cookies of a browser: for its session, for its last sign-in, and for each login that it has started. */
 class SessionCookies {
   readonly #prefix: string;
   readonly #attributes: string;

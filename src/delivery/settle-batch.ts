@@ -177,8 +177,6 @@ function toOutcome(completed: readonly EndedAttempt[]): BatchOutcome | null {
   return outcomes.some(isRefusal) ? 'refused' : 'failure';
 }
 
-// Disables a webhook whose endpoint has failed for days or answered 410.
-
 /** A webhook is disabled when every delivery has failed for this long. */
 const MAX_FAILING_MS = 5 * DAY_MS;
 

@@ -96,9 +96,10 @@ function isTimeout(error: NodeJS.ErrnoException): boolean {
   return error.code === 'ERR_HTTP_REQUEST_TIMEOUT';
 }
 
-// Answers HTTP/1.1 requests for which Node creates no response object, such as requests that cannot be parsed.
-
-/** Writes the response to the socket, and closes it. */
+/**
+ * Answers a request for which Node creates no response object, such as one that cannot be parsed: writes the response to
+ * the socket, and closes it.
+ */
 function sendRawError(
   socket: Duplex,
   reason: HttpErrorReason,

@@ -90,9 +90,10 @@ function sendCodeMail({ call, context, languages, parts }: LoginRequest, code: L
   mailer.send(mail, { requestId: context.requestId, isDecoy, onEnd });
 }
 
-// The page behind the link in an e-mail that stops such e-mails for a day. The page belongs to no login.
-
-/** Shows a button. To open the link changes nothing, because scanners of e-mails open links. */
+/**
+ * Shows the page behind the link in an e-mail that stops such e-mails for a day, with a button. The page
+ * belongs to no login. To open the link changes nothing, because scanners of e-mails open links.
+ */
 async function showMute(request: LoginRequest): Promise<void> {
   const { call, parts } = request;
   const until = await findMute(call, parts.codes.keys, pickFields(request, 't').t);

@@ -142,8 +142,6 @@ async function update(
   }
 }
 
-// Checks the public keys of imported passkeys. Without it, a wrong one would show itself at the first sign-in.
-
 /** Types, algorithms and curves of COSE (RFC 9053) that the library verifies, with the names that JWK gives them. */
 const [OKP, EC2, RSA] = [1, 2, 3];
 const ALGORITHMS: Readonly<Record<number, readonly number[]>> = {
@@ -158,7 +156,10 @@ interface Cose {
   get(label: number): unknown;
 }
 
-/** Returns the lines with a public key that verifies no signature, and the field of the first such key. */
+/**
+ * Returns the lines with a public key of a passkey that verifies no signature, and the field of the first such key.
+ * Otherwise a wrong one would show itself at the first sign-in.
+ */
 async function findWrongPublicKeys(lines: readonly UserLine[]): Promise<ReadonlyMap<UserLine, string>> {
   const wrong = new Map<UserLine, string>();
   const withPasskeys = lines.filter(({ passkeys }) => passkeys.length > 0);

@@ -32,8 +32,7 @@ export const ERROR_PAGES = {
   'not-signed-out': { status: 200, title: 'oidc.notSignedOut.title', text: 'oidc.notSignedOut.text' },
 } as const satisfies Record<string, { status: number; title: TextKey; text: TextKey }>;
 
-/** Renders the page of a login or logout that cannot continue. */
-/** @param requestId for people to quote */
+/** Renders the page of a login or logout that cannot continue. @param requestId for people to quote */
 export function renderError(kind: ErrorPage, view: PageView, requestId?: string): PageContent {
   const { language, application } = view;
   const id = html`<code dir="ltr">${requestId}</code>`;

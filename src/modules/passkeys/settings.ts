@@ -40,9 +40,10 @@ function parseRelyingPartyId(text: string): string {
   return text;
 }
 
-// Where browsers allow passkeys (WebAuthn, sections 5.1.3 and 5.1.4).
-
-/** Returns whether a page at the URL can use passkeys: over https at a name, or at localhost. */
+/**
+ * Returns whether a page at the URL can use passkeys: over https at a name, or at localhost (WebAuthn, sections 5.1.3 and
+ * 5.1.4).
+ */
 function allowsPasskeys(publicUrl: string): boolean {
   const { protocol, hostname } = new URL(publicUrl);
   const isName = isIP(hostname) === 0 && !hostname.startsWith('[');

@@ -105,9 +105,7 @@ function renderTurn(rel: 'prev' | 'next', page: ReferencePage | undefined, root:
   return html`<a rel="${rel}" href="${root}${path}"><span class="soft small">${rel === 'prev' ? 'Before' : 'Next'}</span> ${title}${topics && html`: ${topics}`}</a>`;
 }
 
-// What the script of the API reference fetches at the first search.
-
-/** A section, as the script reads it. */
+/** A section, as the script of the API reference fetches it at the first search. */
 export interface SearchEntry {
   readonly page: string;
   /** The title of the page. */

@@ -70,9 +70,6 @@ function toEnvelope(id: string) {
   return { id, rawId: id, type: 'public-key', clientExtensionResults: {} } as const;
 }
 
-// Reads attestation objects (CBOR) and drops the statement about the authenticator. Usher asks for none, but some
-// authenticators send one, and the library would parse its certificates.
-
 /** The head of a map with three entries: `fmt`, `attStmt` and `authData`, in any order. */
 const MAP_OF_THREE = 0xa3;
 /** Major types of CBOR (RFC 8949, section 3.1). */
@@ -81,7 +78,8 @@ const [BYTES, TEXT, ARRAY, MAP, TAG] = [2, 3, 4, 5, 6];
 const NONE = Buffer.from('a363666d74646e6f6e656761747453746d74a0686175746844617461', 'hex');
 
 /**
- * Returns the object with the format `none` in place of its own.
+ * Returns the attestation object (CBOR) with the format `none` in place of its own. Usher asks for no statement about the
+ * authenticator, but some send one, and the library would parse its certificates.
  *
  * @throws ServiceError `Invalid passkey` for bytes that are no attestation object
  */

@@ -171,11 +171,10 @@ function toInstant(seconds: unknown): Date | undefined {
   return isInstant ? new Date(seconds * 1_000) : undefined;
 }
 
-// How Usher sends its client secret to the token endpoint of a provider.
-
 /**
- * Returns the method of the file, or else one that the provider lists. Providers that list none support Basic (OpenID
- * Connect Discovery). If both are listed, the body is safer: there are several ways to encode a secret for Basic.
+ * Returns how Usher sends its client secret to the token endpoint: by the method of the file, or else by one that the
+ * provider lists. Providers that list none support Basic (OpenID Connect Discovery). If both are listed, the body is
+ * safer: there are several ways to encode a secret for Basic.
  */
 function chooseAuthMethod(
   { tokenEndpointAuthMethod }: LoginProvider,

@@ -136,8 +136,8 @@ const BEGIN = inForms('begin_granted_session', (name, attributesOf) => {
 });
 
 /**
- * Ends the grant, and returns true, if it was inserted while the logout of its browser committed, or the end of a consent. Neither statement sees
- * the row of the other, so the redemption of a code looks again.
+ * Ends the grant, and returns true, if it was inserted while the logout of its browser committed, or the end of a
+ * consent. Neither statement sees the row of the other, so the redemption of a code looks again.
  */
 async function endLateGrant(
   { run }: Call,
