@@ -129,7 +129,7 @@ test(`${CODES} codes are redeemed once each by 50 requests to two replicas, what
     for (const status of heard) statuses.set(status, (statuses.get(status) ?? 0) + 1);
     const winners = heard.filter((status) => status === 200).length;
     // After a reset the replicas may still be without some of their connections, so that the winner gets no answer.
-    if (loses === 'nothing' && !heard.includes(503)) expect(winners).toBe(1);
+    if (round === 0 || (loses === 'nothing' && !heard.includes(503))) expect(winners).toBe(1);
     expect(winners, loses).toBeLessThanOrEqual(1);
     // What nobody has heard of is used up all the same.
     const last = await redeem(service, tenant, code, { verifier });
@@ -148,7 +148,6 @@ test(`${CODES} codes are redeemed once each by 50 requests to two replicas, what
   const figures = [...statuses].map(([status, count]) => `${count} times ${status ?? 'no reply'}`).join(', ');
   report(context, { tried: `${CODES} codes, each in 50 requests at once to 2 replicas`, figures });
   expect([...statuses.keys()].filter((status) => ![200, 400, 503, undefined].includes(status))).toEqual([]);
-  expect(statuses.get(200)).toBeGreaterThanOrEqual(CODES / 4);
 }, 1_800_000);
 
 test.each([
