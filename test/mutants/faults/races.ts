@@ -3,27 +3,6 @@ import type { Fault } from '../fault.ts';
 
 export const RACES_FAULTS: readonly Fault[] = [
   {
-    what: 'Attempts at a code are not counted',
-    find: 'least(attempts + 1,',
-    replace: 'least(attempts + 0,',
-    test: 'test/login-page/email.test.ts',
-    title: /the right code after five wrong ones/,
-  },
-  {
-    what: 'Two requests at the same time have a code sent twice',
-    find: ' and ${isDueForRepeat}',
-    replace: '',
-    test: 'test/login-page/code-page.test.ts',
-    title: /twice at the same time gets it once/,
-  },
-  {
-    what: 'A removal leaves what a removal at the same time counts on',
-    find: ' await cutOffRefused(call, found.affected); ',
-    replace: '',
-    test: 'test/integration/modules/oidc/lost-access.test.ts',
-    title: /two removals at the same time/,
-  },
-  {
     what: 'A removal ends what another group lets in',
     find: 'sql`f.user_id`, isLeft)',
     replace: 'sql`f.user_id`, sql`false`)',
@@ -43,13 +22,6 @@ export const RACES_FAULTS: readonly Fault[] = [
     replace: '',
     test: 'test/robustness/passkey-races.test.ts',
     title: /never has more than ten/,
-  },
-  {
-    what: 'A second request redeems the code again',
-    find: 'if (earlier) return { email: earlier.email };',
-    replace: '',
-    test: 'test/integration/modules/providers/provider-attacks.test.ts',
-    title: /a reload of the answer of a new identity/,
   },
   {
     what: 'An identity goes to whoever links it last',
@@ -73,37 +45,6 @@ export const RACES_FAULTS: readonly Fault[] = [
     replace: '{ browser, intent, how }, user.id, { issuer, subject });',
     test: 'test/modules/providers/changed-meanwhile.test.ts',
     title: /is not signed in by an address that the user gives up/,
-  },
-  {
-    what: 'An identity is linked although its user has signed out',
-    after: "statement('link_identity'",
-    find: ' and ${isStillSignedIn} ',
-    replace: `      and (\${isStillSignedIn} or true)
-`,
-    test: 'test/integration/modules/account/account-in-flight.test.ts',
-    title: /the linked account that waits while every sign-in of the user ends/,
-  },
-  {
-    what: 'A user who is deleted meanwhile keeps an identity',
-    find: 'await call.run(deleteIdentitiesOfDeleted, { userId: user.userId });',
-    replace: '',
-    test: 'test/modules/providers/changed-meanwhile.test.ts',
-    title: /leaves no identity of a user who is deleted/,
-  },
-  {
-    what: 'An identity is removed although its user has signed out',
-    after: "statement('delete_identity'",
-    find: ' and ${isStillSignedIn} for no key',
-    replace: ' and (${isStillSignedIn} or true) for no key',
-    test: 'test/integration/modules/account/account-in-flight.test.ts',
-    title: /the removed link that waits while every sign-in of the user ends/,
-  },
-  {
-    what: 'An identity that belongs to another user by then signs in',
-    find: 'and d.user_id = u.id))',
-    replace: 'and d.user_id is not null))',
-    test: 'test/modules/providers/changed-meanwhile.test.ts',
-    title: /is not signed in if the identity goes to another user/,
   },
   {
     what: 'Every replica sends a notice',

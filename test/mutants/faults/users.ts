@@ -17,36 +17,6 @@ export const USERS_FAULTS: readonly Fault[] = [
     title: /signs nobody in who signs in on behalf of an operator/,
   },
   {
-    what: 'A line takes the ID of one user and the address of another',
-    find: 'if (userId !== undefined && line.id !== null && line.id !== userId)',
-    replace: 'if (userId === null && line.id !== null)',
-    test: 'test/integration/contract/import-users.test.ts',
-    title: /a line is refused with an ID/,
-  },
-  {
-    what: 'An import takes the identity of another user',
-    find: " if (taken) return fail('IDENTITY_ALREADY_LINKED', 'identities'); ",
-    replace: '',
-    test: 'test/integration/contract/import-users.test.ts',
-    title: /duplicates fail, in any spelling/,
-  },
-  {
-    what: 'An import takes the passkey of another user',
-    find: " if (taken?.[0] === 'passkey') return fail('PASSKEY_ALREADY_EXISTS', 'passkeys'); ",
-    replace: `  if (taken?.[0] === 'passkey') return { status: 'created', id: randomUUID() };
-`,
-    test: 'test/integration/contract/import-users.test.ts',
-    title: /duplicates fail, in any spelling/,
-  },
-  {
-    what: 'A wallet is linked in another browser',
-    after: "statement('select_proved_wallet'",
-    find: '${isInBrowser}',
-    replace: "application_id = ${p.uuid('applicationId')} and login_intent_id = ${p.uuid('loginIntentId')}",
-    test: 'test/login-page/sign-up.test.ts',
-    title: /fills in the form that links it in another browser/,
-  },
-  {
     what: 'A copy of the cookies from before the sign-in gets the answer',
     find: 'if (!expected) return',
     replace: 'if (expected || true) return',
@@ -59,22 +29,6 @@ export const USERS_FAULTS: readonly Fault[] = [
     replace: '',
     test: 'test/integration/modules/account/account.test.ts',
     title: /is not good for changes if it is continued/,
-  },
-  {
-    what: 'A user removes the passkey of another',
-    after: "statement('delete_passkey'",
-    find: 'k.user_id = owner.id and ',
-    replace: '',
-    test: 'test/modules/passkeys/creation.test.ts',
-    title: /are not those of another/,
-  },
-  {
-    what: 'A user renames the passkey of another',
-    after: "statement('rename_passkey'",
-    find: 'k.user_id = owner.id and ',
-    replace: '',
-    test: 'test/modules/passkeys/creation.test.ts',
-    title: /are not those of another/,
   },
   {
     what: "A stranger signs a browser in to the stranger's account",
@@ -97,14 +51,6 @@ export const USERS_FAULTS: readonly Fault[] = [
     replace: 'providerId + typeof purpose',
     test: 'test/modules/providers/authorization-state.test.ts',
     title: /no use to a link/,
-  },
-  {
-    what: 'A user removes the identity of another',
-    find: ' and i.user_id = owner.id ',
-    replace: `
-`,
-    test: 'test/integration/modules/providers/provider-attacks.test.ts',
-    title: /nobody removes the identity of another user/,
   },
   {
     what: 'Any browser lets a device in as the person who has signed in',
@@ -166,12 +112,5 @@ export const USERS_FAULTS: readonly Fault[] = [
     replace: 'return params.a !== undefined;',
     test: 'test/integration/modules/console/routes.test.ts',
     title: /does in its application what support does, and nothing elsewhere/,
-  },
-  {
-    what: 'A scan with the ID of another scan lets in another attendee, who is not recorded',
-    find: 'if (earlier && earlier.attendeeId !== attendeeId)',
-    replace: 'if (false)',
-    test: 'test/contract/check-in-rules.test.ts',
-    title: /^a scan with the ID of a scan of another attendee is refused alone/,
   },
 ];
