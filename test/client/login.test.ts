@@ -67,6 +67,20 @@ test.each([
   },
 );
 
+test.each([
+  ['of another issuer', 'https://attacker.test'],
+  ['without an issuer', undefined],
+  ['with an empty issuer', ''],
+])('refuses a redirect %s, whatever it says of the login', async (_, iss) => {
+  const { callback, state } = await logIn();
+  for (const query of [callback.searchParams, new URLSearchParams({ state, error: 'access_denied' })]) {
+    query.delete('iss');
+    if (iss !== undefined) query.set('iss', iss);
+    const finished = finishLogin(client, { callback: query, state, issuer: PUBLIC_URL });
+    await expect(finished).rejects.toMatchObject({ reason: 'issuer_mismatch' });
+  }
+});
+
 test('an empty issuer is not the default, and is refused', async () => {
   const callback = new URLSearchParams({ state: 'mine', iss: service.url, error: 'access_denied' });
   const finished = finishLogin(client, { callback, state: 'mine', issuer: '' });
@@ -75,6 +89,9 @@ test('an empty issuer is not the default, and is refused', async () => {
 
 test.each([
   ['canceled', { error: 'access_denied' }],
+  ['canceled', { error: 'unmet_authentication_requirements' }],
+  ['no_token', { error: 'server_error' }],
+  ['no_token', { authToken: '' }],
   ['no_token', {}],
 ])('tells a login without a token: %s', async (reason, query) => {
   const callback = new URLSearchParams({ state: 'mine', iss: PUBLIC_URL, ...query });

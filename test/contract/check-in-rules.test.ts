@@ -155,12 +155,32 @@ describe('the list', () => {
     expect(await checkIn('joan')).toMatchObject(admitted);
   });
 
+  it.each<[string, string, window: () => JsonObject]>([
+    ['eve', 'ATTENDEE_BLOCKED', () => ({})],
+    ['joan', 'ATTENDEE_NOT_LISTED', () => ({})],
+    ['ada', 'EVENT_FULL', () => ({})],
+    ['eve', 'EVENT_NOT_STARTED', () => ({ startsAt: at(1) })],
+    ['eve', 'EVENT_ENDED', () => ({ endsAt: at(0) })],
+  ])(
+    'is asked before the capacity, and after the window: %s is refused with %s',
+    async (attendeeId, reason, window) => {
+      const { put, scan, tell } = await openEvent({ admission: 'LISTED' });
+      await put({ attendeeId: 'ada' }, { attendeeId: 'grace' }, { attendeeId: 'eve', isBlocked: true });
+      await scan({ attendeeId: 'grace' });
+      await tell(updateEvent, { capacity: 1, ...window() });
+      expect(await scan({ attendeeId })).toMatchObject([{ outcome: 'REFUSED', reason }]);
+    },
+  );
+
   it('refuses more attendees than it may have', async () => {
-    const { ask, eventId, put } = await openEvent();
-    await put({ attendeeId: 'ada' });
+    const { ask, eventId, put, tell } = await openEvent();
+    await put({ attendeeId: 'ada' }, { attendeeId: 'lin' });
+    await tell(deleteAttendees, { attendeeIds: ['lin'] });
+    await (await openEvent()).put({ attendeeId: 'ada' });
     await service.database.sql`
       insert into attendees (application_id, event_id, attendee_id, label, is_blocked, version, changed_at)
-      select ${tenant.id}, ${eventId}, 'a' || n, '', false, n, now() from generate_series(2, 100000) n`;
+      select ${tenant.id}, ${eventId}, 'a' || n, '', false, n, now() from generate_series(3, 100000) n`;
+    await put({ attendeeId: 'joan' });
     const tooMany = refusal('resource_exhausted', 'Too many attendees');
     expect(await ask(batchPutAttendees, { attendees: [{ attendeeId: 'grace' }] })).toEqual(tooMany);
     await put({ attendeeId: 'ada', label: 'Ada' });

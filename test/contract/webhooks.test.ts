@@ -8,7 +8,7 @@ import { answerOf, CONNECT, call, REST } from '../support/protocols.ts';
 import { createTestUser } from '../support/service.ts';
 import { openContractFixture } from './contract-fixture.ts';
 
-const { createWebhook, getWebhook, listDeliveries, listWebhooks, sendTestMessage, updateWebhook } =
+const { createWebhook, getWebhook, listDeliveries, listWebhooks, rotateSigningKey, sendTestMessage, updateWebhook } =
   WebhookService.method;
 const NOW = '2026-03-01T12:00:00.120Z';
 const LONGEST_URL = 'https://hooks.test/'.padEnd(2048, 'a');
@@ -223,4 +223,17 @@ describe('ListDeliveries', async () => {
     expect(await idsOf({ since: '2026-02-28T12:00:00.001Z' })).toEqual(idsIn(sent.slice(STATUSES.length)));
     expect(await idsOf({ since: NOW })).toEqual(idsIn(sent.slice(STATUSES.length)));
   });
+});
+
+it('RotateSigningKey keeps two earlier keys of a webhook that have not ended, and none without an overlap', async () => {
+  const [{ webhookId }, { webhookId: otherId }] = [await create(), await create()];
+  const rotate = (of: string, fields: JsonObject = {}) => callWith(rotateSigningKey, { webhookId: of, ...fields });
+  const keysOf = (of: string) => sql`select id from webhook_signing_keys where webhook_id = ${of}`;
+  for (const of of [webhookId, webhookId, otherId, otherId]) expect(await rotate(of)).toMatchObject({ code: 'ok' });
+  expect(await rotate(webhookId)).toEqual(refusal('already_exists', 'Too many signing keys'));
+  const [key] = await keysOf(webhookId);
+  await sql`update webhook_signing_keys set expires_at = ${NOW} where id = ${key?.id}`;
+  expect(await rotate(webhookId)).toMatchObject({ code: 'ok' });
+  expect(await rotate(webhookId, { overlapSeconds: 0 })).toMatchObject({ code: 'ok' });
+  expect([await keysOf(webhookId), await keysOf(otherId)].map(({ length }) => length)).toEqual([0, 2]);
 });

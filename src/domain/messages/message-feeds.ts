@@ -105,7 +105,9 @@ export class MessageFeeds {
     for (const applicationId of applicationIds) {
       const watched = this.#watched.get(applicationId);
       const end = ends.get(applicationId) ?? null;
-      if (!watched || (watched.end?.end === end?.end && watched.end?.epoch === end?.epoch)) continue;
+      if (!watched) continue;
+      const isKnown = watched.end !== undefined;
+      if (isKnown && watched.end?.end === end?.end && watched.end?.epoch === end?.epoch) continue;
       watched.end = end;
       hasChanged = true;
       for (const wake of watched.waiting) wake();

@@ -1,5 +1,5 @@
 /** When the watchers of a process look for new messages. What they get: test/integration/contract/messages.test.ts. */
-import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { Database } from '../../../src/database/pool/database.ts';
 import { MessageFeeds } from '../../../src/domain/messages/message-feeds.ts';
 
@@ -55,4 +55,100 @@ test('nothing is polled when the last stream has ended', async () => {
   await vi.advanceTimersByTimeAsync(10_000);
   expect(poll).not.toHaveBeenCalled();
   expect(vi.getTimerCount()).toBe(0);
+});
+
+test('a process has 200 streams at most, 20 of an application, and has room again when one ends', () => {
+  const { feeds } = openFeeds();
+  const open = (count: number, of: string) => Array.from({ length: count }, () => feeds.watch(of));
+  const [first] = open(20, APPLICATION);
+  expect(() => feeds.watch(APPLICATION)).toThrow('Too many open streams');
+  first?.[Symbol.dispose]();
+  open(1, APPLICATION);
+  expect(() => feeds.watch(APPLICATION)).toThrow('Too many open streams');
+  const others = Array.from({ length: 9 }, (_, at) => open(20, `${at}`)).flat();
+  expect(() => feeds.watch('9')).toThrow('Too many open streams');
+  others[0]?.[Symbol.dispose]();
+  open(1, '9');
+  expect(() => feeds.watch('0')).toThrow('Too many open streams');
+});
+
+test('only the feeds are looked at that somebody watches', async () => {
+  const { feeds, poll } = openFeeds();
+  const [one, another] = [feeds.watch('one'), feeds.watch('one')];
+  feeds.watch(APPLICATION);
+  one[Symbol.dispose]();
+  await vi.advanceTimersByTimeAsync(1_000);
+  another[Symbol.dispose]();
+  await vi.advanceTimersByTimeAsync(1_000);
+  const asked = (poll.mock.calls as unknown[][]).map(([, parameters]) => parameters);
+  expect(asked[0]).toEqual({ applicationIds: ['one', APPLICATION] });
+  expect(asked.at(-1)).toEqual({ applicationIds: [APPLICATION] });
+});
+
+test('many messages of this process cause one poll in 50 ms, and those of others none', async () => {
+  const { feeds, poll } = openFeeds(() => []);
+  feeds.watch(APPLICATION);
+  await vi.advanceTimersByTimeAsync(1_000);
+  feeds.wake('another');
+  await vi.advanceTimersByTimeAsync(100);
+  expect(poll).toHaveBeenCalledTimes(1);
+  for (let at = 0; at < 10; at++) feeds.wake(APPLICATION);
+  await vi.advanceTimersByTimeAsync(0);
+  expect(poll).toHaveBeenCalledTimes(2);
+  feeds.wake(APPLICATION);
+  await vi.advanceTimersByTimeAsync(49);
+  expect(poll).toHaveBeenCalledTimes(2);
+  await vi.advanceTimersByTimeAsync(1);
+  expect(poll).toHaveBeenCalledTimes(3);
+});
+
+describe('a watcher', () => {
+  const CURSOR = { epoch: 'epoch', position: 5 };
+  const [HERE, AFTER] = [
+    { epoch: 'epoch', end: '5' },
+    { epoch: 'epoch', end: '6' },
+  ];
+
+  /** Waits, and returns after how many seconds the watcher has gone on. */
+  async function secondsUntil(answers: (object[] | Error)[]): Promise<number> {
+    let polls = 0;
+    const answer = () => {
+      const rows = answers[Math.min(polls++, answers.length - 1)] ?? [];
+      if (rows instanceof Error) throw rows;
+      return rows.map((row) => ({ applicationId: APPLICATION, ...row }));
+    };
+    const { feeds } = openFeeds(answer);
+    using watcher = feeds.watch(APPLICATION);
+    await vi.advanceTimersByTimeAsync(1_000);
+    const begin = performance.now();
+    const waiting = watcher.waitForMore(CURSOR, 30_000, new AbortController().signal).then(() => performance.now());
+    await vi.advanceTimersByTimeAsync(31_000);
+    return Math.ceil(((await waiting) - begin) / 1_000);
+  }
+
+  test.each<[string, (object[] | Error)[], seconds: number]>([
+    ['waits while nothing happens', [[HERE]], 30],
+    ['goes on with the next message', [[HERE], [HERE], [AFTER]], 2],
+    ['goes on when the feed is turned off', [[HERE], []], 1],
+    ['goes on when the feed begins anew', [[HERE], [{ ...HERE, epoch: 'other' }]], 1],
+    ['waits for the next answer of a database that is away', [[HERE], new Error('away'), [AFTER]], 2],
+    ['does not wait for what is there', [[AFTER]], 0],
+    ['does not wait for a feed that is off', [[]], 0],
+    ['does not wait for another epoch', [[{ ...HERE, epoch: 'other' }]], 0],
+  ])('%s', async (_, answers, seconds) => {
+    expect(await secondsUntil(answers)).toBe(seconds);
+  });
+
+  test('ends its wait at once when it is no longer wanted, and leaves nothing behind', async () => {
+    const { feeds } = openFeeds(() => [{ applicationId: APPLICATION, ...HERE }]);
+    const watcher = feeds.watch(APPLICATION);
+    await vi.advanceTimersByTimeAsync(1_000);
+    const leaving = new AbortController();
+    const waiting = watcher.waitForMore(CURSOR, 30_000, leaving.signal);
+    leaving.abort();
+    await waiting;
+    await watcher.waitForMore(CURSOR, 30_000, leaving.signal);
+    watcher[Symbol.dispose]();
+    expect(vi.getTimerCount()).toBe(0);
+  });
 });

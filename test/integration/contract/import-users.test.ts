@@ -6,7 +6,10 @@ import { type PasskeyAlgorithm, SoftwarePasskey } from '../../support/passkey.ts
 import {
   ADMIN_KEY,
   adminClient,
+  beginSession,
+  clientsOf,
   createTenant,
+  createTestGroup,
   createTestUser,
   createTestWebhook,
   newGroupName,
@@ -263,6 +266,167 @@ test('a line is refused with an ID that nobody has beside the address of a user,
     'CONFLICTING_IDS id',
     'USER_ALREADY_EXISTS id',
   ]);
+});
+
+describe('a line about a user who is there', () => {
+  const BEFORE = new Date('2020-01-01T00:00:00.000Z');
+  const stored = {
+    ...{ name: 'Ada', profile_image: 'https://img.test/a', attributes: { plan: 'pro' }, external_id: null },
+    ...{ email_verified_at: null, deactivated_at: null },
+  };
+  const read = async (id: string) => {
+    const [user] = await service.database.sql`select * from users where id = ${id}`;
+    return user;
+  };
+
+  test.each<[string, before: object, line: object, after: object]>([
+    ['changes nothing that it leaves out', {}, {}, stored],
+    ['leaves a deactivation that it leaves out', { deactivated_at: BEFORE }, {}, { deactivated_at: BEFORE }],
+    ['deactivates', {}, { isActive: false }, { deactivated_at: expect.any(Date) }],
+    ['reactivates', { deactivated_at: BEFORE }, { isActive: true }, { deactivated_at: null }],
+    ['verifies the address', {}, { emailVerified: true }, { email_verified_at: expect.any(Date) }],
+    ['keeps the first proof', { email_verified_at: BEFORE }, { emailVerified: true }, { email_verified_at: BEFORE }],
+    ['takes no proof back', { email_verified_at: BEFORE }, { emailVerified: false }, { email_verified_at: BEFORE }],
+    ['changes the name', {}, { name: 'Grace' }, { ...stored, name: 'Grace' }],
+    ['clears the name', {}, { name: null }, { ...stored, name: null }],
+    [
+      'changes the picture',
+      {},
+      { profileImage: 'https://img.test/b' },
+      { ...stored, profile_image: 'https://img.test/b' },
+    ],
+    ['changes attributes', {}, { attributes: { plan: 'free' } }, { ...stored, attributes: { plan: 'free' } }],
+    ['gives an external ID', {}, { externalId: 'auth0|given' }, { ...stored, external_id: 'auth0|given' }],
+    ['removes the wallet', {}, { walletAddress: '' }, { ...stored, wallet_address: '' }],
+  ])('%s', async (_, before, line, after) => {
+    const { id, email } = await createTestUser(service);
+    await service.database
+      .sql`update users set ${service.database.sql({ ...stored, ...before } as never)} where id = ${id}`;
+    expect(await importUsers([{ email, ...line }], '?onConflict=update')).toMatchObject([{ status: 'updated', id }]);
+    expect(await read(id)).toMatchObject(after);
+  });
+
+  test('signs a user out whom it deactivates, and nobody else', async () => {
+    const { id, email } = await createTestUser(service);
+    const sessionId = await beginSession(service, application, { id });
+    const { sessions } = clientsOf(service, application);
+    expect(await sessions.checkSession({ sessionId })).toMatchObject({ active: true });
+    await importUsers([{ email, name: 'Ada' }], '?onConflict=update');
+    expect(await sessions.checkSession({ sessionId })).toMatchObject({ active: true });
+    await importUsers([{ email, isActive: false }], '?onConflict=update');
+    expect(await sessions.checkSession({ sessionId })).toMatchObject({ active: false });
+  });
+
+  test('adds what it lists, and keeps what is there', async () => {
+    const { email, ...line } = fullUser();
+    await importUsers([{ email, ...line }]);
+    const { groups, applications, identities, passkeys } = { ...fullUser(), groups: [], applications: [] };
+    await importUsers([{ email, groups, applications, identities, passkeys }], '?onConflict=update');
+    const exported = JSON.parse((await exportUsers()).split('\n').find((each) => each.includes(line.id)) ?? '');
+    expect(exported).toMatchObject({ groups: line.groups, applications: line.applications });
+    const subjects = (all: readonly { subject: string }[]) => all.map(({ subject }) => subject).sort();
+    expect(subjects(exported.identities)).toEqual(subjects([...line.identities, ...identities]));
+    const ids = (all: readonly { credentialId: string }[]) => all.map(({ credentialId }) => credentialId).sort();
+    expect(ids(exported.passkeys)).toEqual(ids([...line.passkeys, ...passkeys]));
+    const [user] = [await createTestUser(service)];
+    const added = { email: user.email, groups: ['editors'], applications: [application.id] };
+    expect(await importUsers([added], '?onConflict=update')).toMatchObject([{ status: 'updated' }]);
+    const { sql } = service.database;
+    expect(await sql`select from group_members where user_id = ${user.id}`).toHaveLength(1);
+    expect(await sql`select application_id from added_users where user_id = ${user.id}`).toEqual([
+      { application_id: application.id },
+    ]);
+  });
+
+  type Full = ReturnType<typeof fullUser>;
+
+  test.each<[string, (ada: Full, grace: Full) => object, expected: string]>([
+    ['the ID of one and the address of another', (ada, { email }) => ({ id: ada.id, email }), 'CONFLICTING_IDS email'],
+    [
+      'the external ID of one and the address of another',
+      (ada, { email }) => ({ externalId: ada.externalId, email }),
+      'CONFLICTING_IDS email',
+    ],
+    [
+      'the ID of one and the external ID of another',
+      (ada, { externalId }) => ({ id: ada.id, externalId, email: newEmail() }),
+      'CONFLICTING_IDS externalId',
+    ],
+    [
+      'the external ID of one and an ID of nobody',
+      ({ externalId }) => ({ id: randomUUID(), externalId, email: newEmail() }),
+      'CONFLICTING_IDS id',
+    ],
+    [
+      'the wallet of another',
+      ({ email }, { walletAddress }) => ({ email, walletAddress }),
+      'USER_ALREADY_EXISTS walletAddress',
+    ],
+    [
+      'an account at a provider of another',
+      ({ email }, { identities }) => ({ email, identities }),
+      'IDENTITY_ALREADY_LINKED identities',
+    ],
+    ['a passkey of another', ({ email }, { passkeys }) => ({ email, passkeys }), 'PASSKEY_ALREADY_EXISTS passkeys'],
+    ['all that is its own', (ada) => ada, 'updated'],
+    ['its own external ID and a new address', ({ externalId }) => ({ externalId, email: newEmail() }), 'updated'],
+  ])('has %s', async (_, line, expected) => {
+    const [ada, grace] = [fullUser(), fullUser()];
+    await importUsers([ada, grace]);
+    const before = [await read(ada.id), await read(grace.id)];
+    const [answer] = await importUsers([line(ada, grace)], '?onConflict=update');
+    expect([answer?.reason ?? answer?.status, answer?.field].filter(Boolean).join(' ')).toBe(expected);
+    if (expected !== 'updated') expect([await read(ada.id), await read(grace.id)]).toEqual(before);
+    else expect(answer?.id).toBe(ada.id);
+  });
+
+  test.each<[string, (of: Full) => object]>([
+    ['address', ({ email }) => ({ email: email.toUpperCase() })],
+    ['external ID', ({ externalId }) => ({ externalId, email: newEmail() })],
+    ['wallet', ({ walletAddress }) => ({ walletAddress, email: newEmail() })],
+    ['account at a provider', ({ identities }) => ({ identities, email: newEmail() })],
+    ['passkey', ({ passkeys }) => ({ passkeys, email: newEmail() })],
+  ])('is about a new one with the %s of a deleted user', async (_, line) => {
+    const deleted = fullUser();
+    await importUsers([deleted]);
+    await admin.deleteUser({ userId: deleted.id });
+    const [answer] = await importUsers([line(deleted)], '?onConflict=update');
+    expect(answer).toMatchObject({ status: 'created', id: expect.not.stringMatching(deleted.id) });
+  });
+
+  test('names no application and no group that is gone', async () => {
+    const [{ id }, group] = [await createTenant(service), await createTestGroup(service)];
+    await admin.deleteApplication({ applicationId: id });
+    await admin.deleteGroup({ groupId: group.groupId });
+    const { email } = await createTestUser(service);
+    const lines = [
+      { email, applications: [id] },
+      { email, groups: [group.name] },
+    ];
+    expect(await importUsers(lines, '?onConflict=update')).toMatchObject([
+      { status: 'failed', reason: 'APPLICATION_NOT_FOUND' },
+      { status: 'failed', reason: 'GROUP_NOT_FOUND' },
+    ]);
+  });
+
+  test.each([
+    ['skip', 'skipped'],
+    ['update', 'updated'],
+    ['fail', 'failed'],
+  ])(
+    'with onConflict=%s is %s, and the same in a dry run, in which the file may name it twice',
+    async (how, status) => {
+      const { email, id } = await createTestUser(service, { name: 'Ada' });
+      const [added, line] = [newEmail(), { email, name: 'Grace', isActive: false }];
+      const lines = [line, { email: added }, { email: added.toUpperCase() }];
+      const dry = await importUsers(lines, `?onConflict=${how}&dryRun=true`);
+      expect(dry.map((each) => each.status)).toEqual([status, 'created', status]);
+      expect(await read(id)).toMatchObject({ name: 'Ada', deactivated_at: null });
+      const answers = await importUsers(lines, `?onConflict=${how}`);
+      expect(answers.map((each) => each.status)).toEqual([status, 'created', status]);
+      expect(await read(id)).toMatchObject({ name: how === 'update' ? 'Grace' : 'Ada' });
+    },
+  );
 });
 
 test('public keys of passkeys are COSE, of a kind that verifies signatures', async () => {

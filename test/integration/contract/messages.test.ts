@@ -65,6 +65,13 @@ async function insertMessages({ id }: Tenant, count: number, { hasType = true, a
     update message_feeds set next_position = ${after + count + 1} where application_id = ${id}`;
 }
 
+/** Removes the messages at the places, as an erasure does. */
+async function eraseAt({ id }: Tenant, places: number[]): Promise<void> {
+  await service.database.sql`
+    delete from webhook_messages m using feed_positions p
+    where p.application_id = ${id} and p.position = any(${places}) and m.application_id = ${id} and m.id = p.message_id`;
+}
+
 /** Returns the messages of the first response that has some, of a watch from the oldest message. */
 async function watchFirst({ apiKey }: Tenant, eventTypes: string[]) {
   const client = createClient(MessageService, createConnectTransport({ baseUrl: service.url, httpVersion: '1.1' }));
@@ -194,6 +201,114 @@ describe('ListMessages', () => {
       delete from webhook_messages where application_id = ${owner.id} and type = 'event.created'`;
     for (const eventTypes of [[], ['event.created', 'event.deleted']])
       expect((await read({ eventTypes })).messages).toMatchObject([{ data: { n: 500 } }]);
+  });
+
+  const range = (from: number, to: number) => Array.from({ length: to - from + 1 }, (_, at) => from + at);
+
+  /** Reads to the end, and returns what each page has. */
+  async function readAll({ read }: Pick<Awaited<ReturnType<typeof openFeed>>, 'read'>, fields: object) {
+    const pages: number[][] = [];
+    let cursor: string | undefined;
+    do {
+      const page = await read({ ...fields, ...(cursor && { cursor }) });
+      pages.push(page.messages.map(({ data }) => (data as { n: number }).n));
+      cursor = page.cursor;
+    } while (pages.at(-1)?.length !== 0 && pages.length < 500);
+    return pages.slice(0, -1);
+  }
+
+  it.each<[string, erased: number[], fields: { pageSize: number; eventTypes?: string[] }, pages: number[][]]>([
+    [
+      'single places',
+      [2, 4, 7],
+      { pageSize: 3 },
+      [
+        [1, 3, 5],
+        [6, 8, 9],
+        [10, ...range(11, 12)],
+      ],
+    ],
+    [
+      'the last place of a page',
+      [3],
+      { pageSize: 3 },
+      [
+        [1, 2, 4],
+        [5, 6, 7],
+        [8, 9, 10],
+        [11, 12],
+      ],
+    ],
+    ['the first place', [1], { pageSize: 6 }, [range(2, 7), range(8, 12)]],
+    ['all but the last place', range(1, 11), { pageSize: 6 }, [[12]]],
+    ['all but the first place', range(2, 12), { pageSize: 6 }, [[1]]],
+    [
+      'single places, by type',
+      [2, 4, 7],
+      { pageSize: 3, eventTypes: ['event.created', 'event.deleted'] },
+      [
+        [1, 3, 5],
+        [6, 8, 9],
+        [10, 11, 12],
+      ],
+    ],
+    ['single places, by another type', [2, 4], { pageSize: 3, eventTypes: ['event.deleted'] }, [[12]]],
+  ])('returns each message once, in order, where those of erased users had %s', async (_, erased, fields, pages) => {
+    const feed = await openFeed();
+    await insertMessages(feed.owner, 12);
+    await eraseAt(feed.owner, erased);
+    expect(await readAll(feed, fields)).toEqual(pages);
+  });
+
+  it.each<[string, fields: { pageSize: number; eventTypes?: string[] }, hasType: boolean]>([
+    ['of any type', { pageSize: 100 }, true],
+    ['of two types', { pageSize: 100, eventTypes: ['event.created', 'event.deleted'] }, true],
+    [
+      'of two types, some of which no place names',
+      { pageSize: 100, eventTypes: ['event.created', 'event.deleted'] },
+      false,
+    ],
+    ['of any type, a few a page', { pageSize: 30 }, true],
+  ])('returns each message once, in order, behind more gaps than it reads at once: %s', async (_, fields, hasType) => {
+    const feed = await openFeed();
+    const gaps = [...range(5, 190), ...range(250, 299), ...range(350, 460), 560];
+    await insertMessages(feed.owner, 300);
+    await insertMessages(feed.owner, 300, { after: 300, hasType });
+    await eraseAt(feed.owner, gaps);
+    const pages = await readAll(feed, fields);
+    expect(pages.flat()).toEqual(range(1, 600).filter((n) => !gaps.includes(n)));
+    expect(Math.max(...pages.map(({ length }) => length))).toBeLessThanOrEqual(fields.pageSize);
+  });
+
+  it('ends a page before its messages are too large, but not before the first', async () => {
+    const feed = await openFeed();
+    await insertMessages(feed.owner, 6);
+    const grow = (n: number, length: number) => service.database.sql`
+      update webhook_messages set payload = rpad(payload, ${length}, ' ')
+      where application_id = ${feed.owner.id} and payload::json -> 'data' ->> 'n' = ${String(n)}`;
+    for (const [n, length] of [
+      [1, 300_000],
+      [2, 131_072],
+      [3, 131_072],
+      [4, 1],
+      [5, 262_144],
+    ] as const)
+      if (length > 1) await grow(n, length);
+    expect(await readAll(feed, { pageSize: 100 })).toEqual([[1], [2, 3], [4], [5], [6]]);
+  });
+
+  it.each<[string, epoch: boolean, end: number, expected: object]>([
+    ['another epoch', true, 2, EXPIRED],
+    ['a place behind the end', false, 1, EXPIRED],
+    ['the end', false, 2, { code: 'ok' }],
+  ])('judges a cursor of %s', async (_, isOther, end, expected) => {
+    const feed = await openFeed();
+    await insertMessages(feed.owner, 2);
+    const { cursor } = await feed.read();
+    const { sql } = service.database;
+    if (isOther) await sql`update message_feeds set epoch = gen_random_uuid() where application_id = ${feed.owner.id}`;
+    await sql`update message_feeds set next_position = ${end + 1} where application_id = ${feed.owner.id}`;
+    expect(await feed.list({ cursor })).toMatchObject(expected);
   });
 
   it('passes some thousand messages a call whose places have no type, each page with a cursor', async () => {

@@ -6,11 +6,12 @@ import { deletePasskey } from '../../../src/domain/passkeys/delete-passkey.ts';
 import { listPasskeys } from '../../../src/domain/passkeys/list-passkeys.ts';
 import { type CreationOptions, createCreationOptions } from '../../../src/modules/passkeys/domain/creation-options.ts';
 import { renamePasskey } from '../../../src/modules/passkeys/domain/rename-passkey.ts';
+import { storePasskey } from '../../../src/modules/passkeys/domain/store-passkey.ts';
 import { MINUTE } from '../../support/clock.ts';
 import { FLAGS, type Oddities, type PasskeyAlgorithm, SoftwarePasskey } from '../../support/passkey.ts';
 import { PasskeyFixture } from '../../support/passkey-fixture.ts';
 import { reasonOf } from '../../support/refusals.ts';
-import { adminClient, createLoginIntent, createTestUser, type TestUser } from '../../support/service.ts';
+import { adminClient, clientsOf, createLoginIntent, createTestUser, type TestUser } from '../../support/service.ts';
 
 const fixture = await PasskeyFixture.open();
 const { clock, relyingParty, service, tenant } = fixture;
@@ -93,6 +94,9 @@ describe('stores a passkey', () => {
 
   test('up to ten for a user', async () => {
     await removeAll();
+    await fixture.add(await createTestUser(service));
+    await tryToAdd();
+    await sql`update passkeys set rp_id = 'usher.example' where user_id = ${user.id}`;
     for (let count = 0; count < 10; count++) expect(await tryToAdd()).toBeUndefined();
     expect(await tryToAdd()).toBe('TOO_MANY_PASSKEYS');
     const passkeys = await fixture.listOf(user);
@@ -232,6 +236,44 @@ describe('refuses', () => {
     await admin.deactivateUser({ userId: revoked.id });
     await admin.reactivateUser({ userId: revoked.id });
     expect(await reasonOf(fixture.add(revoked, { use }))).toBe('LOGIN_INTENT_EXPIRED');
+  });
+
+  test.each<[string, (userId: string, browserDigest: Buffer) => Promise<unknown>, reason: string]>([
+    [
+      'a revocation',
+      (userId) => clientsOf(service, tenant).sessions.revokeUserSessions({ userId }),
+      'LOGIN_INTENT_EXPIRED',
+    ],
+    [
+      'a sign-out in its browser',
+      (userId, digest) => sql`insert into browser_cutoffs values (${userId}, ${digest}, ${clock.read()}, now())`,
+      'LOGIN_INTENT_EXPIRED',
+    ],
+    [
+      'nine others',
+      (userId) => sql`
+        insert into passkeys (user_id, id, credential_id, rp_id, public_key, sign_count, transports, aaguid,
+          is_backup_eligible, is_backed_up, is_user_verified, name, created_at)
+        select ${userId}, gen_random_uuid(), uuid_send(gen_random_uuid()), ${relyingParty.rpId}, '', 0, '{}',
+          gen_random_uuid(), false, false, false, 'Other', now() from generate_series(1, 9)`,
+      'TOO_MANY_PASSKEYS',
+    ],
+  ])('one that %s comes to while it is stored, and leaves the others', async (_, meet, reason) => {
+    const owner = await createTestUser(service);
+    await fixture.add(owner);
+    const before = await fixture.listOf(owner);
+    const { browser, loginIntentId } = await fixture.signIn(owner);
+    const credential = new SoftwarePasskey().create(fixture.askedBy({ browser, loginIntentId }, owner.id));
+    const { run, ...call } = fixture.call;
+    const meeting: typeof run = async (statement, parameters) => {
+      const rows = await run(statement, parameters);
+      if (statement.name === 'insertPasskey') await meet(owner.id, browser.digest);
+      return rows;
+    };
+    const request = { loginIntentId, credential };
+    const stored = storePasskey({ ...call, run: meeting }, relyingParty, browser, request, () => 'Passkey');
+    expect(await reasonOf(stored)).toBe(reason);
+    expect((await fixture.listOf(owner)).filter(({ name }) => name !== 'Other')).toEqual(before);
   });
 });
 

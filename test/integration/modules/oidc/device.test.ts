@@ -1,7 +1,14 @@
 /** Devices without a browser (RFC 8628). Races on two replicas: test/robustness/device-login.test.ts. */
+import { randomUUID } from 'node:crypto';
 import { decodeJwt } from 'jose';
 import { afterAll, describe, expect, it } from 'vitest';
+import { Database } from '../../../../src/database/pool/database.ts';
+import { BY_USHER, withAudit } from '../../../../src/domain/audit/audit-event.ts';
+import { allowDevice, denyDevice } from '../../../../src/modules/oidc/domain/devices/decide-device-login.ts';
+import { findDeviceLogin } from '../../../../src/modules/oidc/domain/devices/find-device-login.ts';
+import { deriveTokenKeys } from '../../../../src/modules/oidc/domain/tokens/token-keys.ts';
 import { MINUTE, SECOND } from '../../../support/clock.ts';
+import { LAYOUT } from '../../../support/database.ts';
 import {
   beginDevice,
   type Device,
@@ -12,6 +19,7 @@ import {
   requestDeviceCode,
   signInForDevice,
 } from '../../../support/device-client.ts';
+import { holdLock, waitForLockOf } from '../../../support/lock.ts';
 import { LoginBrowser } from '../../../support/login-browser.ts';
 import { LoginFixture } from '../../../support/login-fixture.ts';
 import { createRsaJwk } from '../../../support/oidc.ts';
@@ -27,8 +35,13 @@ import {
 
 const fixture = await LoginFixture.open({ oidcSigningKeys: [createRsaJwk()] });
 const { service, clock } = fixture;
-afterAll(() => fixture.close());
+const database = new Database(service.database.url, { connections: 1, layout: LAYOUT, statementTimeoutMs: 60_000 });
+afterAll(async () => {
+  await database.close();
+  await fixture.close();
+});
 const admin = adminClient(service);
+const tokenKeys = deriveTokenKeys(service.config.secrets.encryptionKeys ?? []);
 const create = (fields: Parameters<typeof createTenant>[1] = {}) =>
   createTenant(service, { name: 'Shop CLI', openIdConnect: true, deviceLogin: true, ...fields });
 const [shop, other] = [await create(), await create()];
@@ -132,6 +145,9 @@ describe('the device', () => {
     clock.advance(1);
     expect(await errorOf(ask(device))).toBe('400 expired_token');
     expect(await errorOf(ask(undecided))).toBe('400 expired_token');
+    // Operators see no redemption.
+    const { auditEvents } = await admin.listAuditEvents({ resource: at.user.id });
+    expect(auditEvents.filter(({ action }) => action.includes('token'))).toEqual([]);
     expect((await at.browser.open(at.approvePath)).heading).toBe('You can go back to the device');
   });
 
@@ -155,6 +171,16 @@ describe('the device', () => {
     await expect(admin.completeLogin({ loginIntentId, userId })).rejects.toMatchObject({
       rawMessage: 'Assurance not met',
     });
+  });
+
+  it('gets nothing if its application demands more than it did at the sign-in', async () => {
+    const of = await create();
+    const [early, late] = [await signIn(of), await signIn(of)];
+    await decide(early, 'allow');
+    await decide(late, 'allow');
+    expect(await ask(early.device, of)).toMatchObject({ status: 200 });
+    await admin.updateApplication({ applicationId: of.id, requiredAssurance: 'TWO_FACTORS' });
+    await expect.poll(() => errorOf(ask(late.device, of))).toBe('400 invalid_grant');
   });
 
   it('gets nothing unless its application lets devices in', async () => {
@@ -239,6 +265,22 @@ describe('a device for a resource', () => {
     }
   });
 
+  it.each([
+    ['its client', 'TWO_FACTORS', 'ANY'],
+    ['the resource', 'ANY', 'TWO_FACTORS'],
+  ])('demands what %s demands of a sign-in', async (_, ofClient, ofResource) => {
+    const { cli, api, more } = await open();
+    const floors = { [cli.id]: ofClient, [api.id]: ofResource };
+    for (const [applicationId, floor] of Object.entries(floors))
+      if (floor !== 'ANY') await admin.updateApplication({ applicationId, requiredAssurance: floor });
+    await using replica = await fixture.startReplica();
+    const device = await beginDevice(replica, cli, { scope: 'openid', more });
+    const path = pathIn(await enterUserCode(new LoginBrowser(service), device.userCode));
+    const loginIntentId = new URLSearchParams(path.split('?')[1]).get('intent') ?? '';
+    const { id: userId } = await createTestUser(service);
+    await expect(admin.completeLogin({ loginIntentId, userId })).rejects.toThrow('Assurance not met');
+  });
+
   it('must be listed, and have a client that lets devices in', async () => {
     const { cli, more } = await open();
     expect(await errorOf(requestDeviceCode(service, other, { more }))).toBe('400 invalid_target');
@@ -252,16 +294,28 @@ describe('a device for a resource', () => {
 });
 
 describe('an application', () => {
-  it('may have 1,000 devices that wait', async () => {
+  it('may have 1,000 devices that wait, beside those that do not, and other logins', async () => {
     const of = await create();
     const { sql } = service.database;
     const now = clock.read();
+    const inMs = (ms: number) => new Date(now.getTime() + ms);
+    const waiting = { user_code_digest: Buffer.of(0), approved: null, redeemed_at: null, expires_at: inMs(1) };
+    const insertLogins = async (count: number, columns: object) => {
+      const fields = { application_id: of.id, redirect_uri: '', state: '', response_mode: 'device', created_at: now };
+      const rows = Array.from({ length: count }, () => ({ ...fields, ...waiting, ...columns, id: randomUUID() }));
+      await sql`insert into usher.login_intents ${sql(rows as never)}`;
+    };
+    await insertLogins(900, {});
+    await insertLogins(98, { approved: true });
+    for (const ended of [
+      { expires_at: now },
+      { approved: false },
+      { approved: true, redeemed_at: now },
+      { user_code_digest: null },
+    ])
+      await insertLogins(2, ended);
+    await beginDevice(service, of);
     const device = await beginDevice(service, of);
-    await sql`
-      insert into usher.login_intents (application_id, id, redirect_uri, state, response_mode, user_code_digest,
-        created_at, expires_at)
-      select ${of.id}, gen_random_uuid(), '', '', 'device', '\\x00'::bytea, ${now}, ${new Date(now.getTime() + MINUTE)}
-      from generate_series(1, 999)`;
     const { status, headers, body } = await requestDeviceCode(service, of);
     expect({ status, headers, error: body.error }).toMatchObject({
       status: 429,
@@ -346,6 +400,44 @@ describe('the page', () => {
     expect(await errorOf(ask(device))).toBe('400 authorization_pending');
   });
 
+  it.each([
+    ['allow', 'deny'],
+    ['deny', 'allow'],
+  ] as const)('stores the first of two decisions at once: to %s, not to %s', async (first, second) => {
+    const { device, user, ...at } = await signIn();
+    const [{ id } = { id: '' }] = await service.database.sql<{ id: string }[]>`
+      select id from usher.login_intents where user_id = ${user.id}`;
+    const audit = { ...BY_USHER, action: 'test', now: clock.read() };
+    const call = { run: withAudit(database.within(Number.POSITIVE_INFINITY), audit), now: clock.read() };
+    const login = await findDeviceLogin(call, id);
+    if (!login?.completedAt) throw new Error('The person has not signed in');
+    await decide(at, first);
+    const of = { ...login, completedAt: login.completedAt, userId: user.id };
+    await (second === 'allow' ? allowDevice(call, tokenKeys, of) : denyDevice(call, of));
+    expect((await ask(device)).status).toBe(first === 'allow' ? 200 : 400);
+  });
+
+  it('lets nobody in once the sign-in has ended while the answer is on its way, and stores no notice', async () => {
+    const { device, ...at } = await signIn();
+    clock.advance(1);
+    const lock = await holdLock(service.database, 'lock table usher.login_intents in exclusive mode');
+    const answer = decide(at, 'allow');
+    await waitForLockOf(service.database, answer);
+    await admin.endUserSessions({ userId: at.user.id });
+    await lock.release();
+    await answer;
+    expect(await errorOf(ask(device))).toBe('400 authorization_pending');
+    expect(await service.database.sql`select from usher.notices where user_id = ${at.user.id}`).toEqual([]);
+  });
+
+  it('is gone with its application', async () => {
+    const of = await create();
+    const { browser, approvePath, ...at } = await signIn(of);
+    await admin.deleteApplication({ applicationId: of.id });
+    expect((await browser.open(approvePath)).status).toBe(404);
+    expect((await decide({ browser, ...at }, 'allow')).status).toBe(404);
+  });
+
   it('lets nobody in by the page before the login', async () => {
     const device = await beginDevice(service, shop);
     const browser = new LoginBrowser(service);
@@ -422,13 +514,22 @@ describe('wrong codes', () => {
     expect((await enterUserCode(new LoginBrowser(service, { address }), wrong)).status).toBe(429);
   });
 
-  it('are those of logins that have ended, too', async () => {
+  it('are those of logins that have ended, or are decided, too, and one that two devices have', async () => {
     const expired = await beginDevice(service, shop);
     clock.advance(10 * MINUTE);
     const denied = await beginDevice(service, shop);
     const browser = new LoginBrowser(service);
     await browser.submit(await enterUserCode(browser, denied.userCode), '/device/request');
-    for (const { userCode } of [expired, denied]) {
+    const allowed = await signIn();
+    await decide(allowed, 'allow');
+    const [one, another] = [await beginDevice(service, shop), await beginDevice(service, shop)];
+    expect((await enterUserCode(browser, one.userCode)).heading).toBe('Shop CLI wants to sign in a device');
+    await service.database.sql`
+      update usher.login_intents set user_code_digest = (
+        select user_code_digest from usher.login_intents where user_code_digest is not null and created_at = ${clock.read()}
+        order by id limit 1)
+      where user_code_digest is not null and approved is null and created_at = ${clock.read()}`;
+    for (const { userCode } of [expired, denied, allowed.device, one, another]) {
       expect((await enterUserCode(browser, userCode)).alert).toContain('There is no such code');
     }
   });

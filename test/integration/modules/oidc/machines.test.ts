@@ -1,5 +1,8 @@
 /** Tokens that a client gets of its own, without a user (RFC 6749, section 4.4), for a resource that lists it. */
+import { timestampFromDate } from '@bufbuild/protobuf/wkt';
 import { afterAll, describe, expect, it } from 'vitest';
+import { createMachineToken } from '../../../../src/modules/oidc/domain/machines/machine-token.ts';
+import { deriveTokenKeys } from '../../../../src/modules/oidc/domain/tokens/token-keys.ts';
 import { MINUTE, TestClock } from '../../../support/clock.ts';
 import { createRsaJwk } from '../../../support/oidc.ts';
 import { basicOf, getUserinfo, post } from '../../../support/oidc-client.ts';
@@ -36,6 +39,19 @@ const introspect = (token: string | undefined, of: Tenant = resource) =>
 async function errorOf(reply: ReturnType<typeof post>): Promise<string> {
   const { status, body } = await reply;
   return `${status} ${body.error}`;
+}
+
+/** Returns a client with a token for the resource, which lists it. */
+async function createMachine() {
+  const client = await createTenant(service, { openIdConnect: true });
+  const of = await createTenant(service, {
+    openIdConnect: true,
+    resourceUri: `https://${client.clientId}.app.test/`,
+    resourceScopes: SCOPES,
+    machineClientIds: [machine.clientId, client.clientId],
+  });
+  const { body } = await ask({ resource: `https://${client.clientId}.app.test/` }, client);
+  return { client, of, token: body.access_token ?? '' };
 }
 
 /** Returns a token that the client has got by a new key. */
@@ -140,6 +156,59 @@ describe('a token', () => {
     await admin.revokeApiKey({ apiKeyId: revoked.apiKeyId });
     await expect.poll(() => introspect(revoked.token)).toMatchObject({ active: false });
     expect(await introspect(other.token)).toMatchObject({ active: true });
+  });
+
+  it.each<[string, (machine: { client: Tenant; of: Tenant }) => Promise<unknown>]>([
+    [
+      'the client has no OpenID Connect',
+      ({ client }) => admin.updateApplication({ applicationId: client.id, openIdConnect: false }),
+    ],
+    ['the resource has none', ({ of }) => admin.updateApplication({ applicationId: of.id, openIdConnect: false })],
+    ['the client is deleted', ({ client }) => admin.deleteApplication({ applicationId: client.id })],
+    [
+      'the resource lists another client',
+      ({ of }) => admin.updateApplication({ applicationId: of.id, machineClientIds: [machine.clientId] }),
+    ],
+    [
+      'its application is no resource any more',
+      ({ of }) => admin.updateApplication({ applicationId: of.id, updateMask: { paths: ['resource_uri'] } }),
+    ],
+    [
+      'its application became another resource when it was issued',
+      ({ of }) => admin.updateApplication({ applicationId: of.id, resourceUri: `https://${of.clientId}.app.test/` }),
+    ],
+  ])('is dead once %s', async (_, end) => {
+    const { client, of, token } = await createMachine();
+    const before = await createMachine();
+    expect(await introspect(token, of)).toMatchObject({ active: true });
+    await end({ client, of });
+    await expect.poll(() => introspect(token, of)).toMatchObject({ active: false });
+    expect(await introspect(before.token, before.of)).toMatchObject({ active: true });
+  });
+
+  it('is dead with the end of its key', async () => {
+    const expiresAt = timestampFromDate(new Date(clock.read().getTime() + MINUTE));
+    const { apiKey } = await admin.createApiKey({ applicationId: machine.id, use: 'CLIENT_SECRET', expiresAt });
+    const { body } = await ask({}, { ...machine, apiKey });
+    clock.advance(MINUTE - 1);
+    expect(await introspect(body.access_token)).toMatchObject({ active: true });
+    clock.advance(1);
+    expect(await introspect(body.access_token)).toMatchObject({ active: false });
+  });
+
+  it('names the client of its key, or is none', async () => {
+    const expiresAt = new Date(clock.read().getTime() + MINUTE);
+    const { apiKeyId, token } = await tokenOfNewKey();
+    const fields = { resourceId: resource.id, apiKeyId, expiresAt, scope: '' };
+    const { machineToken } = deriveTokenKeys(service.config.secrets.encryptionKeys ?? []);
+    const sealed = (clientApplicationId: string) =>
+      createMachineToken(machineToken, { ...fields, clientApplicationId });
+    for (const [text, active] of [
+      [token, true],
+      [sealed(machine.id), true],
+      [sealed(stranger.id), false],
+    ] as const)
+      expect(await introspect(text)).toMatchObject({ active });
   });
 
   it('is dead once the resource no longer lists the client', async () => {

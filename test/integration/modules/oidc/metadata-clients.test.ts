@@ -549,6 +549,34 @@ describe('consent', () => {
     expect(forced.page).toMatchObject({ status: 200, heading: 'Allow access?' });
   });
 
+  it('adds to what was consented to before', async () => {
+    const clientId = clients.add();
+    const first = await signIn(clientId, { scope: 'orders:read' });
+    const second = await arrive(clientId, { scope: 'orders:write' }, { user: first.user });
+    expect(second.page.status).toBe(200);
+    await allow(second);
+    for (const scope of ['orders:read', 'orders:write', 'orders:read orders:write'])
+      expect((await arrive(clientId, { scope }, { user: first.user })).page.status).toBe(303);
+    expect((await refresh(clientId, first.body.refresh_token)).status).toBe(200);
+  });
+
+  it.each<[string, columns: object, isRemembered: boolean]>([
+    ['its own', {}, true],
+    ['that of another user', { user_id: crypto.randomUUID() }, false],
+    ['that at another resource', { application_id: other.id }, false],
+    ['that to another client', { client_id: 'https://other.client.test/' }, false],
+    ['that to something else', { scope_names: ['openid', 'orders:write'] }, false],
+    ['that to more', { scope_names: ['openid', 'orders:write', 'orders:read'] }, true],
+  ])('is remembered, and keeps a sign-in, if it is %s', async (_, columns, isRemembered) => {
+    const clientId = clients.add();
+    const { body, user } = await signIn(clientId, { scope: 'openid orders:read' });
+    const { sql } = service.database;
+    await sql`update usher.consents set ${sql({ client_id: clientId, ...columns } as never)} where user_id = ${user.id}`;
+    const again = await arrive(clientId, { scope: 'openid orders:read' }, { user });
+    expect(again.page.status).toBe(isRemembered ? 303 : 200);
+    expect((await refresh(clientId, body.refresh_token)).status).toBe(isRemembered ? 200 : 400);
+  });
+
   it('is asked for each time on this computer, with a warning', async () => {
     const clientId = clients.add();
     const { browser, user } = await signIn(clientId, { redirect_uri: LOCAL });

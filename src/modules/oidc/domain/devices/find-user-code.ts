@@ -35,4 +35,4 @@ export async function findUserCode(
 const selectOpenLogin = statement('select_login_of_user_code', { id: loginIntents.id })`
   select id from login_intents
   where user_code_digest = any(array(select decode(hex, 'hex') from unnest(${p.texts('digests')}) as hex))
-    and expires_at > ${p.instant('now')} and approved is null and redeemed_at is null`;
+    and expires_at > ${p.instant('now')} and approved is null`;

@@ -56,7 +56,7 @@ const poll = statement('poll_device_login', {
   with known as (
     select application_id, polled_at > ${p.instant('now')} - (poll_seconds - ${LEEWAY_SECONDS}) * interval '1 second' as is_too_fast
     from login_intents
-    where application_id = ${p.uuid('applicationId')} and id = ${p.uuid('loginIntentId')} and response_mode = 'device'
+    where application_id = ${p.uuid('applicationId')} and id = ${p.uuid('loginIntentId')}
       and client_id is not distinct from ${p.text('forClient')} and redeemed_at is null
     for update
   ), polled as (

@@ -46,4 +46,4 @@ const selectMachineKeys = statement('select_machine_keys', { ...KEY, id: apiKeys
     join applications c on c.id = k.application_id
     join applications r on r.id = ${p.uuid('resourceId')}
   where k.id = ${anyOf(p.uuids('keyIds'))} and k.revoked_at is null and c.deleted_at is null and c.open_id_connect
-    and r.deleted_at is null and r.open_id_connect and c.client_id = any(r.machine_client_ids)`;
+    and r.open_id_connect and c.client_id = any(r.machine_client_ids)`;
