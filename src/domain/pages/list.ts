@@ -116,7 +116,10 @@ interface ListParts<Caller, Type extends TableRowType, Filters extends Rules> ex
   /** The rules of the fields of a request, without `pageRules`. The fields are parameters, too. */
   readonly rules?: Filters;
   /** Returns another statement, for filters that need another index. */
-  readonly find?: (filters: Checked<Filters>) => Statement<RowOfType<Type>[]> | undefined;
+  readonly find?: (
+    filters: Checked<Filters>,
+    call: Caller,
+  ) => Promise<Statement<RowOfType<Type>[]> | undefined> | Statement<RowOfType<Type>[]> | undefined;
   /** Called if a page is empty. Throws if the resource to which the list belongs does not exist. */
   readonly requireParent?: (call: Caller, filters: Checked<Filters>) => Promise<unknown>;
 }
@@ -148,7 +151,7 @@ export function createList<
     const { pageSize, pageToken, ...filters } = fields;
     const parameters = { ...of?.(call), ...filters };
     const scope = [name, ...Object.values(parameters)] as PageScope;
-    const found = find?.(fields);
+    const found = await find?.(fields, call);
     const page = await readPage(
       tokens,
       scope,

@@ -1,0 +1,107 @@
+/** What a filtered page of the audit log reads, and what the indexes that make it cheap cost each event. */
+import { randomBytes, randomUUID } from 'node:crypto';
+import { afterAll, describe, expect, it } from 'vitest';
+import type { Statement } from '../../../../src/database/pool/database.ts';
+import { formOf } from '../../../../src/database/pool/statement-runner.ts';
+import { listAuditEvents } from '../../../../src/domain/audit/list-audit-events.ts';
+import { PageTokens } from '../../../../src/domain/pages/list.ts';
+import { cloneDatabase } from '../../../support/database.ts';
+import { RecordingDatabase } from '../../../support/recording-database.ts';
+import { countBuffers, isPlannedAnew, StatementExplainer } from '../../../support/statement-explainer.ts';
+
+const EVENTS = 20_000;
+/** Events of the busy resource: more would also be read by their index. */
+const OF_RESOURCE = 2_000;
+const PAGE_SIZE = 50;
+const MOST_BUFFERS = 200;
+
+const [BUSY, RARE, KEY_OF_RARE] = [randomUUID(), randomUUID(), randomUUID()];
+
+const database = await cloneDatabase();
+const recording = new RecordingDatabase(database.url);
+afterAll(async () => {
+  await recording[Symbol.asyncDispose]();
+  await database[Symbol.asyncDispose]();
+});
+await fill();
+
+/** A value of many events, one of few, one of many others, and one of none. */
+const VALUES = {
+  applicationId: [BUSY, RARE, '00000000-0000-0000-0000-000000000000', randomUUID()],
+  actor: ['deploy', KEY_OF_RARE, 'night-shift', 'nobody'],
+  action: ['AdminService/UpdateUser', 'EventService/DeleteEvent', 'AdminService/CreateUser', 'AdminService/EraseUser'],
+  resource: ['busy', 'of another', 'of none'],
+} as const;
+type Filters = { readonly [Name in keyof typeof VALUES]?: string };
+
+function listFilters(): readonly Filters[] {
+  let all: Filters[] = [{}];
+  for (const [name, values] of Object.entries(VALUES))
+    all = all.flatMap((filters) => [filters, ...values.map((value) => ({ ...filters, [name]: value }))]);
+  return all;
+}
+
+describe('a page of the audit log', () => {
+  it(`reads at most ${MOST_BUFFERS} pages of memory, whatever its filters`, async () => {
+    using explainer = new StatementExplainer(database, { options: 'analyze, buffers, format json' });
+    const tokens = new PageTokens([randomBytes(32)]);
+    const costs: { readonly filters: string; readonly rows: number; readonly buffers: number }[] = [];
+    for (const filters of listFilters()) {
+      let buffers = 0;
+      const run = async <Rows>(statement: Statement<Rows>, parameters: object): Promise<Rows> => {
+        const form = formOf(statement, 'whole') as Statement<unknown>;
+        const { plans } = await explainer.explainStatement(form, parameters as never);
+        buffers += countBuffers(plans[isPlannedAnew({ plans }) ? 'force_custom_plan' : 'force_generic_plan']);
+        return recording.run(statement, parameters as never);
+      };
+      const { rows } = await listAuditEvents({ run, now: new Date() }, tokens, { ...filters, pageSize: PAGE_SIZE });
+      costs.push({ filters: JSON.stringify(filters), rows: rows.length, buffers });
+    }
+    expect(costs.filter(({ buffers }) => !(buffers <= MOST_BUFFERS))).toEqual([]);
+    // The filters find what they are for.
+    expect(costs.filter(({ rows }) => rows === PAGE_SIZE).length).toBeGreaterThan(20);
+    expect(costs.filter(({ rows }) => rows === 0).length).toBeGreaterThan(200);
+  });
+});
+
+describe('an event of the audit log', () => {
+  /** The least write-ahead log of an insert: others begin a page, or write one whole. */
+  async function walOf(actorType: string, action: string): Promise<number> {
+    const bytes: number[] = [];
+    for (let at = 0; at < 20; at++) {
+      const [row] = await database.sql.unsafe(`
+        explain (analyze, wal, format json) insert into audit_events
+          (application_id, occurred_at, id, actor_type, actor, action, resource, ip_address, request_id)
+        values ('${BUSY}', now(), gen_random_uuid(), '${actorType}', '${KEY_OF_RARE}', '${action}', 'resource-${randomUUID()}',
+          '203.0.113.7', '${randomUUID()}')`);
+      bytes.push(row?.['QUERY PLAN'][0].Plan['WAL Bytes']);
+    }
+    return Math.min(...bytes);
+  }
+
+  it('of an API key writes at most twice the write-ahead log of a check-in, though filters find it', async () => {
+    const checkIn = await walOf('api_key', 'EventService/CheckIn');
+    expect(checkIn).toBeGreaterThan(200);
+    const act = await walOf('api_key', 'EventService/DeleteEvent');
+    expect(act / checkIn).toBeLessThan(2.2);
+  });
+});
+
+/** Most events are of one operator in one application; few are of the key of another, and of neither action of the first. */
+async function fill(): Promise<void> {
+  await database.sql.unsafe(`
+    insert into applications (id, name, client_id, redirect_uris, created_at)
+      select id, 'Application', 'client_' || id, array['https://app.test/callback'], now() from unnest(array['${BUSY}', '${RARE}']::uuid[]) id;
+    insert into api_keys (application_id, id, digest, created_at) values ('${RARE}', '${KEY_OF_RARE}', '\\x00', now());
+    insert into audit_events (application_id, occurred_at, id, actor_type, actor, action, resource, ip_address, request_id)
+    select
+      case when n % 1000 = 7 then '${RARE}'::uuid when n % 3 = 0 then '00000000-0000-0000-0000-000000000000'::uuid else '${BUSY}'::uuid end,
+      now() - (${EVENTS} - n) * interval '100 milliseconds', md5('event' || n)::uuid,
+      case when n % 1000 = 7 then 'api_key' else 'admin_key' end,
+      case when n % 1000 = 7 then '${KEY_OF_RARE}' when n % 3 = 0 then 'night-shift' else 'deploy' end,
+      case when n % 1000 = 7 then 'EventService/DeleteEvent' when n % 3 = 0 then 'AdminService/CreateUser' else 'AdminService/UpdateUser' end,
+      case when n % 1000 = 7 then 'rare' when n % 3 = 0 then 'of another' when n <= ${OF_RESOURCE} then 'busy' else md5('resource' || n) end,
+      '203.0.113.7', md5('request' || n)
+    from generate_series(1, ${EVENTS}) n;
+    analyze`);
+}
