@@ -8,11 +8,15 @@ type Command = readonly string[];
 const runLong = (...paths: string[]): Command => ['test/vitest.js', 'run', '--mode', 'lab', ...paths];
 const bench = (...options: string[]): Command => ['src/run.js', 'test/lab/bench/main.ts', ...options];
 
+function findSurvivors(...options: string[]): Command {
+  return ['src/run.js', 'test/lab/faults/main.ts', ...options];
+}
+
 /** What is on another Postgres, or on none, whatever CITUS_URL says. */
 const NOT_ON_CITUS = 'test/integration/{database,examples,http,mail,main,packages,support,modules/{console,demo}}/**';
 const ON_CITUS = ['test/contract', 'test/domain', 'test/login-page', 'test/modules', 'test/integration'];
 
-const PARTS: Readonly<Record<string, readonly Command[]>> = {
+const PARTS: Record<string, readonly Command[]> = {
   cluster: process.env.CITUS_URL
     ? [runLong('test/lab/cluster', ...ON_CITUS, '--exclude', NOT_ON_CITUS, '--no-isolate')]
     : [runLong('test/lab/cluster', '--maxWorkers', '2')],
@@ -20,7 +24,7 @@ const PARTS: Readonly<Record<string, readonly Command[]>> = {
   clients: [runLong('test/lab/clients')],
   soak: [runLong('test/robustness')],
   coverage: [['test/vitest.js', 'run', '--mode', 'integration', '--coverage']],
-  faults: [['src/run.js', 'test/mutants/main.ts']],
+  faults: [findSurvivors(), ['src/run.js', 'test/mutants/main.ts']],
   bench: [
     runLong('test/lab/bench'),
     bench(),
@@ -29,15 +33,19 @@ const PARTS: Readonly<Record<string, readonly Command[]>> = {
   ],
 };
 
-const { positionals } = parseArgs({ allowPositionals: true });
-const unknown = positionals.filter((name) => !(name in PARTS));
+const { values, positionals } = parseArgs({ allowPositionals: true, options: { survivors: { type: 'boolean' } } });
+const paths = positionals.filter((name) => name.startsWith('src/'));
+const names = positionals.filter((name) => !paths.includes(name));
+if (paths.length > 0 || values.survivors)
+  PARTS.faults = [findSurvivors(...paths, ...(values.survivors ? ['--survivors'] : []))];
+const unknown = names.filter((name) => !(name in PARTS));
 if (unknown.length > 0) {
   process.stderr.write(`There is no part ${unknown.join(', ')}, but ${Object.keys(PARTS).join(', ')}\n`);
   process.exit(1);
 }
 const failed: string[] = [];
 for (const [name, commands] of Object.entries(PARTS)) {
-  if (positionals.length > 0 && !positionals.includes(name)) continue;
+  if (names.length > 0 && !names.includes(name)) continue;
   process.stdout.write(`\n== ${name}\n`);
   const results = commands.map((command) => spawnSync(process.execPath, command, { stdio: 'inherit' }).status);
   if (results.some((status) => status !== 0)) failed.push(name);

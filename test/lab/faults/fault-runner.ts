@@ -1,0 +1,151 @@
+/**
+ * Runs test files again and again in one worker of Vitest, as the process that has started it orders. The modules stay
+ * loaded, and contain all faults, of which one is active.
+ */
+import { resolve } from 'node:path';
+import { type RunnerTask, type RunnerTestFile, TestRunner } from 'vitest';
+import { startTests } from 'vitest/internal/browser';
+import { AT_LOAD, type Fault, IN_HOOKS, marksOf, type Order, type Outcome, plantInStatement } from './fault.ts';
+
+// Tests replace it.
+const { fetch } = globalThis;
+
+let active: Pick<Fault, 'id' | 'sql'> | undefined;
+let activeId = '';
+/** What the place has reached that is recorded now. */
+let reached: Set<string> | undefined;
+const statements = new Set<string>();
+
+globalThis.$fault = (id) => {
+  reached?.add(id);
+  return id === activeId;
+};
+globalThis.$statement = (text) => {
+  if (reached && text.includes('[*/')) {
+    statements.add(text);
+    for (const id of marksOf(text)) reached.add(id);
+  }
+  return plantInStatement(text, active);
+};
+
+/** Runs one file. It tells Vitest nothing. */
+class QuietRunner extends TestRunner {
+  readonly record: Record<string, Set<string>> = { [AT_LOAD]: new Set(), [IN_HOOKS]: new Set() };
+  /** The CPU time of the tests. */
+  readonly cpuMs = new Map<string, number>();
+  readonly #order: Order;
+
+  constructor(host: FaultRunner, order: Order) {
+    super(host.config);
+    // The types hide what a runner needs.
+    const { moduleRunner, _otel } = host as never as Record<string, unknown>;
+    Object.assign(this, { moduleRunner, _otel, onCleanupWorkerContext: undefined });
+    this.#order = order;
+    this.#recordAs(AT_LOAD);
+  }
+
+  onBeforeRunFiles(): void {
+    this.#recordAs(IN_HOOKS);
+  }
+
+  override async onBeforeRunTask(test: RunnerTask): Promise<void> {
+    await super.onBeforeRunTask(test);
+    this.cpuMs.set(test.id, -readCpuMs());
+    this.#recordAs(test.id);
+  }
+
+  override onAfterRunTask(test: RunnerTask): void {
+    super.onAfterRunTask(test);
+    this.cpuMs.set(test.id, (this.cpuMs.get(test.id) ?? 0) + readCpuMs());
+    this.#recordAs(IN_HOOKS);
+    if (test.result?.state === 'fail' && this.#order.bail) this.cancel('test-failure');
+  }
+
+  #recordAs(place: string): void {
+    if (!this.#order.isRecording) return;
+    this.record[place] ??= new Set();
+    reached = this.record[place];
+  }
+}
+
+export default class FaultRunner extends TestRunner {
+  /** Called for a file that has no tests, in place of its tests. */
+  async onBeforeRunFiles(): Promise<void> {
+    const url = this.injectValue('faultsUrl');
+    for (let outcome: Outcome | undefined; ; ) {
+      const body = JSON.stringify({ pid: process.pid, outcome });
+      const response = await fetch(url, { method: 'POST', body });
+      outcome = await this.#run((await response.json()) as Order);
+    }
+  }
+
+  override importFile(): void {}
+
+  async #run(order: Order): Promise<Outcome> {
+    const { tests, limitMs, fault, mustReload } = order;
+    const filepath = resolve(order.file);
+    const state = Reflect.get(globalThis, '__vitest_worker__');
+    if (mustReload) unloadModules(state.evaluatedModules.idToModuleMap);
+    state.filepath = filepath;
+    for (const config of [this.config, state.config])
+      Object.assign(config, {
+        testTimeout: limitMs,
+        hookTimeout: limitMs,
+        // What a test waits for in vain ends before the test does.
+        expect: { ...config.expect, poll: { ...config.expect?.poll, timeout: limitMs / 2 } },
+      });
+    active = fault?.sql && fault;
+    // A name of a property is compared by its address.
+    activeId = Object.keys({ [fault?.id ?? '']: 0 })[0] ?? '';
+    statements.clear();
+    const runner = new QuietRunner(this, order);
+    const startedAt = readCpuMs();
+    const files = await startTests([{ filepath, ...(tests && { testIds: [...tests] }) } as never], runner);
+    active = undefined;
+    activeId = '';
+    reached = undefined;
+    const cpuMs = readCpuMs() - startedAt;
+    return { ...describeFiles(files, runner), cpuMs, reached: toLists(runner.record), statements: [...statements] };
+  }
+}
+
+function readCpuMs(): number {
+  const { user, system } = process.cpuUsage();
+  return (user + system) / 1_000;
+}
+
+/** As `vi.resetModules` does. */
+function unloadModules(modules: Map<string, Record<string, unknown> & { importers: Set<string> }>): void {
+  for (const [path, module] of modules) {
+    if (/\/vitest\/dist\//.test(path)) continue;
+    Object.assign(module, { promise: undefined, exports: undefined, evaluated: false });
+    module.importers.clear();
+  }
+}
+
+function describeFiles(files: readonly RunnerTestFile[], { cpuMs }: QuietRunner): Pick<Outcome, 'tests' | 'isBroken'> {
+  const tasks = files.flatMap(listTasks);
+  const tests = tasks.flatMap(({ type, id, fullTestName, result }) =>
+    type === 'test' && (result?.state === 'pass' || result?.state === 'fail')
+      ? [
+          {
+            id,
+            title: fullTestName.replaceAll(' > ', ' '),
+            ms: result.duration ?? 0,
+            cpuMs: cpuMs.get(id) ?? 0,
+            hasPassed: result.state === 'pass',
+          },
+        ]
+      : [],
+  );
+  const isBroken = tasks.some(({ type, result }) => type === 'suite' && (result?.errors?.length ?? 0) > 0);
+  return { tests, isBroken };
+}
+
+function listTasks(task: RunnerTask): RunnerTask[] {
+  return 'tasks' in task ? [task, ...task.tasks.flatMap(listTasks)] : [task];
+}
+
+function toLists(record: Readonly<Record<string, ReadonlySet<string>>>): Record<string, readonly string[]> {
+  return Object.fromEntries(Object.entries(record).map(([place, ids]) => [place, [...ids]]));
+}

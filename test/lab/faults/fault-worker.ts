@@ -1,0 +1,115 @@
+/** A process that runs test files with faults, one after the other. It is started anew when it hangs. */
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { relative, resolve } from 'node:path';
+import { Writable } from 'node:stream';
+import { json } from 'node:stream/consumers';
+import { createVitest, type Vitest } from 'vitest/node';
+import type { FaultyFile, Order, Outcome } from './fault.ts';
+
+declare module 'vitest' {
+  interface ProvidedContext {
+    /** Where a worker asks for what it runs. */
+    faultsUrl: string;
+  }
+}
+
+const RUNNER = resolve(import.meta.dirname, 'fault-runner.ts');
+const DRIVER = 'src/database/sql/driver.ts';
+const CLIENT = 'createClient = postgres;';
+/** Postgres gets statements without marks. */
+const MARKED_CLIENT = `createClient = (...options) => {
+  const client = postgres(...options);
+  const { unsafe } = client;
+  return Object.assign(client, { unsafe: (text, ...rest) => unsafe(globalThis.$statement(text), ...rest) });
+};`;
+
+export class FaultWorker implements AsyncDisposable {
+  readonly #vitest: Vitest;
+  readonly #server: Server;
+  #running: Promise<unknown> | undefined;
+  #pid = 0;
+  #response: ServerResponse | undefined;
+
+  private constructor(vitest: Vitest, server: Server) {
+    this.#vitest = vitest;
+    this.#server = server;
+    server.on('request', (request, response) => this.#hear(request, response));
+  }
+
+  /** @param sources those of `src` with faults */
+  static async create(sources: ReadonlyMap<string, FaultyFile>): Promise<FaultWorker> {
+    const plugin = {
+      name: 'faults',
+      enforce: 'pre' as const,
+      transform(text: string, path: string) {
+        const file = relative(process.cwd(), path);
+        if (file !== DRIVER) return sources.get(file)?.text;
+        if (!text.includes(CLIENT)) throw new Error(`${DRIVER} has no ${CLIENT}`);
+        return text.replace(CLIENT, MARKED_CLIENT);
+      },
+    };
+    const silent = new Writable({ write: (_text, _encoding, done) => done() });
+    const options = {
+      watch: false,
+      maxWorkers: 1,
+      isolate: false,
+      passWithNoTests: true,
+      fsModuleCache: false,
+      reporters: [{}],
+      runner: RUNNER,
+      setupFiles: ['test/support/end-of-file.ts'],
+    };
+    const vitest = await createVitest(options, { plugins: [plugin] }, { stdout: silent, stderr: silent });
+    const server = createServer().listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const { port } = server.address() as AddressInfo;
+    vitest.getRootProject().provide('faultsUrl', `http://127.0.0.1:${port}`);
+    return new FaultWorker(vitest, server);
+  }
+
+  /** Returns undefined if it has not ended in time, or has ended the process. */
+  async run(order: Order, timeoutMs: number): Promise<Outcome | undefined> {
+    if (!this.#running) {
+      const started = once(this.#server, 'asked');
+      const specification = this.#vitest.getRootProject().createSpecification(RUNNER);
+      const ended = this.#vitest.runTestSpecifications([specification]).catch(() => {});
+      this.#running = ended.then(() => this.#server.emit('asked', undefined));
+      await started;
+      if (!this.#response) throw new Error('The worker does not start');
+    }
+    const asked = once(this.#server, 'asked', { signal: AbortSignal.timeout(Math.ceil(timeoutMs)) });
+    this.#response?.end(JSON.stringify(order));
+    this.#response = undefined;
+    const [outcome] = await asked.catch(() => []);
+    if (!outcome) await this.#end();
+    return outcome;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#end();
+    this.#server.close();
+    await this.#vitest.close();
+  }
+
+  async #hear(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { pid, outcome } = (await json(request)) as { pid: number; outcome?: Outcome };
+    this.#pid = pid;
+    this.#response = response;
+    this.#server.emit('asked', outcome);
+  }
+
+  /** Its process may be in an endless loop. */
+  async #end(): Promise<void> {
+    if (!this.#running) return;
+    try {
+      process.kill(this.#pid, 'SIGKILL');
+    } catch {
+      // It has ended.
+    }
+    await this.#running;
+    this.#running = undefined;
+    this.#response = undefined;
+  }
+}
