@@ -19,13 +19,18 @@ test('racing calls succeed where every transaction is serializable', async () =>
   await using database = await cloneDatabase();
   const { pathname } = new URL(database.url);
   await database.sql.unsafe(`alter database ${pathname.slice(1)} set default_transaction_isolation = serializable`);
-  const { run } = ConnectionPool.prototype;
+  const { start } = ConnectionPool.prototype;
   let undone = 0;
-  using _spy = vi.spyOn(ConnectionPool.prototype, 'run').mockImplementation(function (this: ConnectionPool, call) {
-    return run.call(this, call).catch((error) => {
+  using _spy = vi.spyOn(ConnectionPool.prototype, 'start').mockImplementation(function (
+    this: ConnectionPool,
+    call,
+    { resolve, reject },
+  ) {
+    const count = (error: unknown) => {
       if (isSerializationFailure(error)) undone++;
-      throw error;
-    });
+      reject(error);
+    };
+    start.call(this, call, { resolve, reject: count });
   });
   // Sequences keep their values: of all inserts, each third is undone, the first one too.
   await database.sql.unsafe(`

@@ -39,7 +39,7 @@ export class RecordingDatabase extends Database implements AsyncDisposable {
     const prepared = form(this.#db);
     const { sql, params } = prepared.getQuery();
     this.sent.push({ sql, parameters: fillPlaceholders(params, parameters) });
-    return prepared.execute(parameters);
+    return runPrepared(this.client, prepared, parameters);
   }
 
   /** Returns the last statement with some of its parameters replaced. */
@@ -53,6 +53,18 @@ export class RecordingDatabase extends Database implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     await Promise.all([this.client.end(), this.close()]);
   }
+}
+
+/** Runs a statement, prepared for the client, as a connection of Usher does. */
+export async function runPrepared<Rows>(
+  client: Pick<postgres.Sql, 'unsafe'>,
+  prepared: ReturnType<Statement<Rows>>,
+  parameters: PlaceholderValues,
+): Promise<Rows> {
+  if ('execute' in prepared) return prepared.execute(parameters);
+  const values = prepared.encode(parameters) as never[];
+  const rows = await client.unsafe(prepared.getQuery().sql, values, { prepare: true }).values();
+  return prepared.decode(rows, rows.columns);
 }
 
 /** Returns `run` for statements that write to the audit log. */

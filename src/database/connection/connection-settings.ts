@@ -1,8 +1,9 @@
 import { drizzle } from 'drizzle-orm/postgres-js';
-import type { PostgresClient, QueryOptions } from '../sql/driver.ts';
-import { StandbyError } from '../sql/errors.ts';
+import type { PostgresClient } from '../sql/driver.ts';
+import { ConnectionFailedError, StandbyError } from '../sql/errors.ts';
 import type { Db } from '../sql/statement.ts';
 import type { ClientTarget } from './open-client.ts';
+import { type Answer, encodeValues, isOutdatedPlan, type Wire } from './wire.ts';
 
 export interface Timeouts {
   readonly statementTimeoutMs: number;
@@ -29,52 +30,68 @@ export const PREFER_INDEXES = 'set local enable_seqscan = off; set local enable_
  * LOCAL`.
  */
 export class ConnectionSettings {
-  /** Sends statements with the schema and the timeouts. */
+  /** Builds statements of Drizzle's query builder, and sends them. */
   readonly db: Db;
-  readonly #client: PostgresClient;
+  #wire: Wire | undefined;
   #timeouts: Timeouts;
   readonly #schema: string;
   #isPooled: boolean;
   #isInTransaction = false;
-  #isOpen = false;
 
   /** `isPooled`: true if a pooler is declared; otherwise `open` detects it. */
-  constructor(
-    client: PostgresClient,
-    timeouts: Timeouts,
-    { isPooled, schema }: Pick<ClientTarget, 'isPooled' | 'schema'>,
-  ) {
-    this.#client = client;
+  constructor(timeouts: Timeouts, { isPooled, schema }: Pick<ClientTarget, 'isPooled' | 'schema'>) {
     this.#timeouts = timeouts;
     this.#isPooled = isPooled;
     this.#schema = schema;
-    // Drizzle and templates send statements by `unsafe` only.
-    const unsafe = (text: string, parameters?: never[], options?: QueryOptions) => {
-      const query = client.unsafe(text, parameters, options);
-      return this.#isPooled && !this.#isInTransaction ? this.#inTransaction(query) : query;
+    // The parts of a client of postgres.js that Drizzle uses.
+    const unsafe = (text: string, parameters: readonly unknown[]) => {
+      const { promise, resolve, reject } = Promise.withResolvers<Answer['rows']>();
+      this.execute(text, parameters, ({ error, rows }) => (error ? reject(error) : resolve(rows)));
+      return Object.assign(promise, { values: () => promise });
     };
-    this.db = drizzle(Object.assign(Object.create(client), { unsafe }));
+    const client: object = { options: { parsers: {}, serializers: {} }, unsafe };
+    this.db = drizzle(client as PostgresClient);
   }
 
   get isOpen(): boolean {
-    return this.#isOpen;
+    return this.#wire !== undefined;
   }
 
-  /** Connects. @throws StandbyError */
-  async open(): Promise<void> {
-    const rows = await this.#client.unsafe('select pg_backend_pid() as pid, pg_is_in_recovery() as "isStandby"');
-    const [row] = rows;
-    if (row?.isStandby) throw new StandbyError();
+  /** Opens the connection by postgres.js, and then takes it over. @throws StandbyError */
+  async open(client: PostgresClient, takeOver: () => Wire): Promise<void> {
+    // Anything: postgres.js connects for the first query.
+    await client.unsafe('');
+    const wire = takeOver();
+    const { error, rows } = await new Promise<Answer>((resolve) =>
+      wire.execute('select pg_backend_pid(), pg_is_in_recovery()', encodeValues([]), resolve),
+    );
+    if (error) throw error;
+    const [[pid, isStandby] = []] = rows;
+    if (isStandby) throw new StandbyError();
     // A pooler reports a made-up backend PID, so a mismatch reveals it.
-    if (row?.pid !== rows.state?.pid) this.#isPooled = true;
-    this.#isOpen = true;
+    if (pid !== wire.library.pid) this.#isPooled = true;
+    this.#wire = wire;
     this.#applySettings();
+  }
+
+  /**
+   * Sends a statement with the schema and the timeouts, prepared. If a table has changed since, it is sent a second time.
+   *
+   * @throws Error before anything is sent, for a value that is no parameter
+   */
+  execute(text: string, parameters: readonly unknown[], onAnswer: (answer: Answer) => void): void {
+    const values = encodeValues(parameters);
+    const isRepeatable = !this.#isInTransaction;
+    this.#execute(text, values, (answer) => {
+      if (isRepeatable && answer.error && isOutdatedPlan(answer.error)) this.#execute(text, values, onAnswer);
+      else onAnswer(answer);
+    });
   }
 
   /** Applies to statements that are sent afterwards. */
   setStatementTimeout(statementTimeoutMs: number): void {
     this.#timeouts = { ...this.#timeouts, statementTimeoutMs };
-    if (this.#isOpen) this.#applySettings();
+    if (this.#wire) this.#applySettings();
   }
 
   /** Begins a transaction, of which all statements are parts until `end`. */
@@ -84,20 +101,24 @@ export class ConnectionSettings {
     const settings = this.#isPooled
       ? this.#settings('set local')
       : `set local statement_timeout = ${statementTimeoutMs}`;
-    await this.#client.unsafe(`begin; ${settings}; ${PREFER_INDEXES}`);
+    await this.#command(`begin; ${settings}; ${PREFER_INDEXES}`);
   }
 
   /** Commits or rolls back. @throws Error if Postgres has not committed, because an earlier statement failed */
   async end(how: 'commit' | 'rollback'): Promise<void> {
     this.#isInTransaction = false;
-    const { command } = await this.#client.unsafe(how);
-    if (command !== how.toUpperCase()) throw new Error('The transaction was rolled back');
+    if ((await this.#command(how)) !== how.toUpperCase()) throw new Error('The transaction was rolled back');
+  }
+
+  get #open(): Wire {
+    if (!this.#wire) throw new ConnectionFailedError('The connection is not open');
+    return this.#wire;
   }
 
   #applySettings(): void {
     if (this.#isPooled) return;
     // If they cannot be set, later statements must fail: they would use other tables, or never end.
-    this.#client.unsafe(this.#settings('set')).catch(() => this.#client.end({ timeout: 0 }));
+    this.#open.command(this.#settings('set'), ({ error }) => error && this.#open.close());
   }
 
   #settings(set: 'set' | 'set local'): string {
@@ -106,19 +127,32 @@ export class ConnectionSettings {
     return `${set} search_path = "${this.#schema}"; ${timeouts}; ${handleShardsInTurn(set)}`;
   }
 
-  /** Returns the parts of a query that Drizzle uses. `begin`, the query and `commit` are pipelined back to back. */
-  #inTransaction(query: ReturnType<PostgresClient['unsafe']>) {
-    const send = async () => {
-      const begin = this.#client.unsafe(`begin; ${this.#settings('set local')}`).execute();
-      const [, rows] = await Promise.all([begin, query.execute(), this.#client.unsafe('commit').execute()]);
-      return rows;
+  #command(text: string): Promise<string> {
+    return new Promise((resolve, reject) =>
+      this.#open.command(text, ({ error, tag }) => (error ? reject(error) : resolve(tag))),
+    );
+  }
+
+  /** Behind a pooler, `begin`, the statement and `commit` are sent back to back. */
+  #execute(text: string, values: string, onAnswer: (answer: Answer) => void): void {
+    const wire = this.#open;
+    if (!this.#isPooled || this.#isInTransaction) {
+      wire.execute(text, values, onAnswer);
+      return;
+    }
+    let failed: Answer | undefined;
+    let answer: Answer | undefined;
+    const note = (part: Answer) => {
+      if (part.error) failed ??= part;
     };
-    // In a microtask: a caller who wants values asks for them synchronously, before the query is sent.
-    const rows = Promise.resolve().then(send);
-    const values = () => {
-      query.values();
-      return rows;
-    };
-    return Object.assign(rows, { values });
+    wire.command(`begin; ${this.#settings('set local')}`, note);
+    wire.execute(text, values, (own) => {
+      answer = own;
+      note(own);
+    });
+    wire.command('commit', (end) => {
+      note(end);
+      onAnswer(failed ?? answer ?? end);
+    });
   }
 }

@@ -1,18 +1,13 @@
 import type { Socket } from 'node:net';
-import { setImmediate } from 'node:timers/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { DrizzleQueryError } from 'drizzle-orm';
-import { type PostgresClient, PostgresError } from '../sql/driver.ts';
+import type { PostgresClient } from '../sql/driver.ts';
 import { CallerGoneError, ConnectionFailedError, DeadlinePassedError, isConnectionFault } from '../sql/errors.ts';
-import type { PlaceholderValues, Statement, StatementExecution } from '../sql/statement.ts';
+import type { Receiver, Statement, StatementExecution, WrittenStatement } from '../sql/statement.ts';
 import { ConnectionSettings, type Timeouts } from './connection-settings.ts';
-import {
-  awaitConnected,
-  type ClientTarget,
-  type DatabaseServer,
-  openClientOf,
-  startSocket,
-  verifyHost,
-} from './open-client.ts';
+import type { LibrarySocket } from './library-socket.ts';
+import { type ClientTarget, connectSocket, type DatabaseServer, openClientOf, startSocket } from './open-client.ts';
+import { type Answer, Wire } from './wire.ts';
 
 /** A server that is not a standby. */
 export interface Primary {
@@ -41,26 +36,28 @@ export interface ConnectionOptions extends Timeouts {
 /** A statement that Postgres has not answered yet. */
 interface Sent {
   readonly execution: StatementExecution<unknown>;
-  reject(error: Error): void;
+  readonly receiver: Receiver<unknown>;
+  /** Whether its receiver has its error already. */
   isAbandoned: boolean;
 }
 
-const CLOSE_TIMEOUT_SECONDS = 1;
+/** How long statements in flight may take to finish once the connection is closed. */
+const CLOSE_TIMEOUT_MS = 1_000;
 
-/**
- * A postgres.js client with a single connection, which is opened once and never again. By default postgres.js
- * reconnects on its own schedule and leaves statements pending (porsager/postgres#1089, #1193).
- */
+/** A connection that is opened once and never again: by postgres.js, after which its `Wire` alone sends and reads. */
 export class Connection {
   /** How many statements have been answered. The first is the one that opens the connection. */
   answered = 0;
   /** Oldest first, the order in which Postgres runs them. */
   readonly #sent: Sent[] = [];
+  readonly #target: ClientTarget;
   readonly #client: PostgresClient;
   readonly #settings: ConnectionSettings;
   #opening: Promise<void> | undefined;
-  readonly #prepared = new Map<Statement<unknown>, { execute(parameters: PlaceholderValues): Promise<unknown> }>();
+  readonly #prepared = new Map<Statement<unknown>, ReturnType<Statement<unknown>>>();
   #socket: Socket | undefined;
+  #wire: Wire | undefined;
+  #onIdle = () => {};
   #primary: Primary | undefined;
   readonly #primaries: Primaries;
   #isGivenUp = false;
@@ -75,8 +72,9 @@ export class Connection {
       connection: { application_name: name },
     };
     this.#primaries = primary;
+    this.#target = target;
     this.#client = openClientOf(target, options);
-    this.#settings = new ConnectionSettings(this.#client, timeouts, target);
+    this.#settings = new ConnectionSettings(timeouts, target);
   }
 
   /** How many statements have not been answered, including those whose deadline has passed. */
@@ -103,30 +101,21 @@ export class Connection {
     return this.#primary !== undefined && this.#primaries.isOld(this.#primary);
   }
 
-  /** Rejects with the error of postgres.js, or with DeadlinePassedError once `abandonLate` is called. */
   run<Rows>(execution: StatementExecution<Rows>): Promise<Rows> {
-    return new Promise((resolve, reject) => {
-      const { statement, parameters, mayStart } = execution;
-      const sent = { execution, reject, isAbandoned: false };
-      this.#sent.push(sent);
-      // A statement that nobody waits for must not take effect.
-      const execute = () => {
-        if (sent.isAbandoned) return Promise.reject(new DeadlinePassedError());
-        if (mayStart?.() === false) return Promise.reject(new CallerGoneError());
-        return this.#prepare(statement).execute(parameters);
-      };
-      const rows = this.#settings.isOpen ? execute() : this.#open().then(execute);
-      rows.then(
-        (rows) => {
-          this.#settle(sent);
-          resolve(rows);
-        },
-        (error) => {
-          this.#settle(sent);
-          reject(toCause(error));
-        },
+    return new Promise((resolve, reject) => this.start(execution, { resolve, reject }));
+  }
+
+  /** Rejects with the error of Postgres, or with DeadlinePassedError once `abandonLate` is called. */
+  start<Rows>(execution: StatementExecution<Rows>, receiver: Receiver<Rows>): void {
+    // The cast is safe: the rows are those of the statement.
+    const sent: Sent = { execution, receiver: receiver as Receiver<unknown>, isAbandoned: false };
+    this.#sent.push(sent);
+    if (this.#settings.isOpen) this.#send(sent);
+    else
+      this.#open().then(
+        () => this.#send(sent),
+        (error) => this.#reject(sent, error),
       );
-    });
   }
 
   /** Runs `work` in a transaction: its statements take effect together, or not at all. Nothing else may run meanwhile. */
@@ -152,73 +141,126 @@ export class Connection {
   abandonLate(now: number): void {
     for (const sent of this.#sent) {
       if (sent.execution.deadline > now || sent.isAbandoned) continue;
-      sent.isAbandoned = true;
-      sent.reject(new DeadlinePassedError());
+      this.#abandon(sent, new DeadlinePassedError());
     }
   }
 
   /** Gives statements in flight a moment to finish. */
   async close(): Promise<void> {
-    await this.#client.end({ timeout: CLOSE_TIMEOUT_SECONDS });
-    // Lets the rows that were read last reach their callers.
-    await setImmediate();
+    const idle = new Promise<void>((resolve) => {
+      this.#onIdle = resolve;
+    });
+    if (this.#sent.length > 0) await Promise.race([idle, sleep(CLOSE_TIMEOUT_MS, undefined, { ref: false })]);
     this.giveUp();
   }
 
   /** Closes the connection at once and rejects every statement in flight. */
   giveUp(): void {
     this.#isGivenUp = true;
-    this.#client.end({ timeout: 0 }).catch(() => {});
+    if (!this.isOpen) this.#client.end({ timeout: 0 }).catch(() => {});
+    this.#wire?.close();
     this.#socket?.destroy();
-    // postgres.js would leave some statements pending.
-    for (const sent of this.#sent) sent.reject(new ConnectionFailedError('The connection was given up'));
+    // Some have not been sent, because the connection has not opened.
+    for (const sent of [...this.#sent]) this.#abandon(sent, new ConnectionFailedError('The connection was given up'));
   }
 
   #open(): Promise<void> {
-    this.#opening ??= this.#settings.open().then(
-      () => void this.answered++,
-      (error) => {
-        // Any failure here, such as an expired certificate, means that there is no connection.
-        throw isConnectionFault(error) ? error : new ConnectionFailedError(error.message, { cause: error });
-      },
-    );
+    this.#opening ??= this.#settings
+      .open(this.#client, () => this.#takeOver())
+      .then(
+        () => void this.answered++,
+        (error) => {
+          // Any failure here, such as an expired certificate, means that there is no connection.
+          throw isConnectionFault(error) ? error : new ConnectionFailedError(error.message, { cause: error });
+        },
+      );
     return this.#opening;
   }
 
-  #prepare<Rows>(statement: Statement<Rows>): ReturnType<Statement<Rows>> {
-    // The cast is safe: the value for a statement is what this statement returned.
-    const known = this.#prepared.get(statement) as ReturnType<Statement<Rows>> | undefined;
+  #send(sent: Sent): void {
+    const { statement, parameters, mayStart } = sent.execution;
+    try {
+      // A statement that nobody waits for must not take effect.
+      if (sent.isAbandoned) throw new DeadlinePassedError();
+      if (mayStart?.() === false) throw new CallerGoneError();
+      const prepared = this.#prepare(statement);
+      if ('execute' in prepared) {
+        // Drizzle sends it at once.
+        prepared.execute(parameters).then(
+          (rows) => this.#resolve(sent, rows),
+          (error) => this.#reject(sent, toCause(error)),
+        );
+        return;
+      }
+      const { sql } = prepared.getQuery();
+      this.#settings.execute(sql, prepared.encode(parameters), (answer) => this.#receive(sent, prepared, answer));
+    } catch (error) {
+      this.#reject(sent, error);
+    }
+  }
+
+  #receive(sent: Sent, { decode }: WrittenStatement<unknown>, { error, rows, columns }: Answer): void {
+    let problem: unknown = error;
+    let decoded: unknown;
+    try {
+      if (!error) decoded = decode(rows, columns);
+    } catch (cause) {
+      problem = cause;
+    }
+    if (problem) this.#reject(sent, problem);
+    else this.#resolve(sent, decoded);
+  }
+
+  #prepare(statement: Statement<unknown>): ReturnType<Statement<unknown>> {
+    const known = this.#prepared.get(statement);
     if (known) return known;
     const prepared = statement(this.#settings.db);
     this.#prepared.set(statement, prepared);
     return prepared;
   }
 
+  #resolve(sent: Sent, rows: unknown): void {
+    this.#settle(sent);
+    if (!sent.isAbandoned) sent.receiver.resolve(rows);
+  }
+
+  #reject(sent: Sent, error: unknown): void {
+    this.#settle(sent);
+    this.#abandon(sent, error);
+  }
+
+  #abandon(sent: Sent, error: unknown): void {
+    if (sent.isAbandoned) return;
+    sent.isAbandoned = true;
+    sent.receiver.reject(error);
+  }
+
   #settle(sent: Sent): void {
     this.answered++;
     if (this.#sent[0] === sent) this.#sent.shift();
     else this.#sent.splice(this.#sent.indexOf(sent), 1);
+    if (this.#sent.length === 0) this.#onIdle();
   }
 
-  async #openSocket(): Promise<Socket> {
+  #takeOver(): Wire {
+    if (!this.#wire) throw new ConnectionFailedError('The connection was lost');
+    return this.#wire.takeOver();
+  }
+
+  async #openSocket(): Promise<LibrarySocket> {
     if (this.#socket) throw new ConnectionFailedError('The connection was lost');
     this.#primary = await this.#primaries.find();
     const { server } = this.#primary;
     if (this.#isGivenUp) throw new ConnectionFailedError('The connection was given up');
-    verifyHost(this.#client, server);
     this.#socket = startSocket(server);
-    return awaitConnected(this.#socket);
+    this.#socket = await connectSocket(this.#socket, server, this.#target.tls);
+    if (this.#isGivenUp) this.#socket.destroy();
+    this.#wire = new Wire(this.#socket);
+    return this.#wire.library;
   }
 }
 
-/**
- * Returns the error of Postgres or of the connection. If postgres.js itself refuses a statement, such as one with an
- * undefined parameter, it still expects an answer from Postgres, and would give later answers to the wrong statements.
- * So the connection counts as failed, and its statements are rejected before anything more is read from it.
- */
+/** Returns the error of Postgres or of the connection: that of Drizzle has the parameters. */
 function toCause(error: unknown): unknown {
-  if (!(error instanceof DrizzleQueryError)) return error;
-  const { cause } = error;
-  if (cause instanceof PostgresError || isConnectionFault(cause)) return cause;
-  return new ConnectionFailedError('The driver refused a statement', { cause });
+  return error instanceof DrizzleQueryError ? error.cause : error;
 }

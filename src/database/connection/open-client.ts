@@ -1,14 +1,21 @@
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
-import { connect, type Socket } from 'node:net';
+import { connect, isIP, type Socket } from 'node:net';
+import { type ConnectionOptions, connect as connectTls } from 'node:tls';
 import { type DatabaseServer, DEFAULT_SCHEMA, parseDatabaseUrl, type TlsTarget } from '../../config/database-url.ts';
 import { type ClientOptions, createClient, type PostgresClient } from '../sql/driver.ts';
 import { ConnectionFailedError } from '../sql/errors.ts';
-import { mendResults } from '../sql/mend-results.ts';
 
 export type { DatabaseServer };
 
-type Options = ClientOptions;
+/** How connections are encrypted. */
+interface Tls {
+  /** Whether to go on without if the server has none. */
+  readonly isOptional: boolean;
+  /** Whether TLS begins at once, without asking. */
+  readonly isDirect: boolean;
+  readonly options: ConnectionOptions;
+}
 
 /** The servers of a database, and how to connect to them. */
 export interface ClientTarget {
@@ -18,14 +25,15 @@ export interface ClientTarget {
   readonly isPooled: boolean;
   /** The Postgres schema of the tables. */
   readonly schema: string;
-  readonly options: Options;
+  readonly tls: Tls | undefined;
+  readonly options: ClientOptions;
 }
 
 /** How Postgres writes instants, whatever a role or database has set. Poolers know these two startup parameters. */
 const INSTANTS = { TimeZone: 'UTC', DateStyle: 'ISO' };
 
 /** Opens a postgres.js client for the first server of the URL. */
-export function openClient(url: string, options: Options): PostgresClient {
+export function openClient(url: string, options: ClientOptions): PostgresClient {
   return openClientOf(readTarget(url), options);
 }
 
@@ -33,27 +41,19 @@ export function openClient(url: string, options: Options): PostgresClient {
  * Opens a postgres.js client for one of the servers, the first by default. postgres.js gets no URL: URL parameters
  * would override options, and postgres.js understands fewer URLs than libpq.
  */
-export function openClientOf(target: ClientTarget, options: Options, server = target.servers[0]): PostgresClient {
+export function openClientOf(target: ClientTarget, options: ClientOptions, server = target.servers[0]): PostgresClient {
   if (!server) throw new Error('There is no server to connect to');
   const path = socketOf(server);
-  const { ssl } = target.options;
-  // Arrays, because postgres.js would split an IPv6 address at its colons. Its types do not allow arrays.
-  const address: object = { host: [server.host], port: [server.port], ...(path && { path, ssl: false }) };
-  // Each client has its own object, because `verifyHost` changes it.
-  const own = typeof ssl === 'object' ? { ssl: { ...ssl } } : {};
+  const { tls } = target;
+  // Arrays, because postgres.js would split an IPv6 address at its colons. Its types allow neither arrays nor `socket`.
+  const address: object = {
+    host: [server.host],
+    port: [server.port],
+    ...(path && { path }),
+    ...(tls && { socket: () => connectSocket(startSocket(server), server, tls) }),
+  };
   const connection = { ...INSTANTS, ...options.connection };
-  const client = createClient({ max_lifetime: null, ...target.options, ...own, ...address, ...options, connection });
-  mendResults(client);
-  verifyHost(client, server);
-  return client;
-}
-
-/**
- * Sets the host that the certificate must name. For an IP address postgres.js sets none, and Node would verify
- * `localhost`.
- */
-export function verifyHost({ options: { ssl } }: PostgresClient, { host }: DatabaseServer): void {
-  if (typeof ssl === 'object') Object.assign(ssl, { host });
+  return createClient({ ssl: false, max_lifetime: null, ...target.options, ...address, ...options, connection });
 }
 
 /** Parses the URL and reads the files that it names. @throws Error of one line */
@@ -63,9 +63,8 @@ export function readTarget(url: string, schema = DEFAULT_SCHEMA): ClientTarget {
     ...(database !== undefined && { database }),
     ...(user !== undefined && { user }),
     ...(password !== undefined && { password }),
-    ...toTlsOptions(tls),
   };
-  return { servers, isPooled, schema, options };
+  return { servers, isPooled, schema, options, tls: tls && readTls(tls) };
 }
 
 /** Returns the path of the Unix socket, or undefined for a host. */
@@ -78,9 +77,7 @@ export function describeServer(server: DatabaseServer): string {
   return socketOf(server) ?? `${server.host}:${server.port}`;
 }
 
-function toTlsOptions(tls: TlsTarget | undefined): Options & { sslnegotiation?: string } {
-  if (!tls) return { ssl: false };
-  const { mode, isDirect, rootCertificate, certificate, key } = tls;
+function readTls({ mode, isDirect, rootCertificate, certificate, key }: TlsTarget): Tls {
   const files = {
     ...(rootCertificate && { ca: readPem('sslrootcert', rootCertificate) }),
     ...(certificate && { cert: readPem('sslcert', certificate) }),
@@ -88,15 +85,13 @@ function toTlsOptions(tls: TlsTarget | undefined): Options & { sslnegotiation?: 
   };
   const isVerified = mode === 'verify-ca' || mode === 'verify-full';
   return {
-    ...(isDirect && { sslnegotiation: 'direct' }),
-    ssl:
-      mode === 'prefer' && Object.keys(files).length === 0
-        ? 'prefer'
-        : {
-            ...files,
-            rejectUnauthorized: isVerified,
-            ...(mode === 'verify-ca' && { checkServerIdentity: () => undefined }),
-          },
+    isOptional: mode === 'prefer' && Object.keys(files).length === 0,
+    isDirect,
+    options: {
+      ...files,
+      rejectUnauthorized: isVerified,
+      ...(mode === 'verify-ca' && { checkServerIdentity: () => undefined }),
+    },
   };
 }
 
@@ -109,27 +104,65 @@ function readPem(parameter: string, path: string): string {
   }
 }
 
-/** How long a host may take to accept a connection. */
+/** How long a host may take to accept a connection, and to begin TLS. */
 const CONNECT_TIMEOUT_MS = 5_000;
 
-/** Returns a socket that is connecting. Pass it to `awaitConnected`, which waits until it is connected. */
+/** How long a connection may be silent until the system asks whether the other side is there. */
+const KEEP_ALIVE_MS = 60_000;
+
+/** Asks for TLS: https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-FLOW-SSL */
+const SSL_REQUEST = Buffer.from([0, 0, 0, 8, 4, 210, 22, 47]);
+
+/** Returns a socket that is connecting, for `connectSocket`. */
 export function startSocket(server: DatabaseServer): Socket {
   const path = socketOf(server);
   const socket = path ? connect(path) : connect(server);
-  // postgres.js reads the server name for TLS from the socket.
+  socket.setKeepAlive(true, KEEP_ALIVE_MS);
+  // postgres.js names the server by it in its errors.
   return Object.assign(socket, server);
 }
 
-/** @throws ConnectionFailedError after a timeout, or the error of Node, such as ECONNREFUSED */
-export async function awaitConnected(socket: Socket): Promise<Socket> {
+/**
+ * Waits until the socket is connected, and encrypts it. postgres.js would hide the encrypted socket, and name no IP
+ * address to certificates.
+ *
+ * @throws ConnectionFailedError after a timeout, or the error of Node, such as ECONNREFUSED
+ */
+export async function connectSocket(socket: Socket, server: DatabaseServer, tls: Tls | undefined): Promise<Socket> {
+  const late = AbortSignal.timeout(CONNECT_TIMEOUT_MS);
+  const closed = new AbortController();
+  socket.once('close', () => closed.abort());
+  const signal = AbortSignal.any([late, closed.signal]);
   try {
-    await once(socket, 'connect', { signal: AbortSignal.timeout(CONNECT_TIMEOUT_MS) });
-    return socket;
+    await once(socket, 'connect', { signal });
+    if (!tls || socketOf(server) || !(await acceptsTls(socket, tls, signal))) return socket;
+    const { host } = server;
+    // The encrypted socket has the same errors.
+    socket.on('error', () => {});
+    const encrypted = connectTls({
+      ...tls.options,
+      socket,
+      host,
+      ...(!isIP(host) && { servername: host }),
+      ...(tls.isDirect && { ALPNProtocols: ['postgresql'] }),
+    });
+    await once(encrypted, 'secureConnect', { signal });
+    return Object.assign(encrypted, server);
   } catch (error) {
     socket.destroy();
-    const isLate = error instanceof Error && error.name === 'AbortError';
-    throw isLate ? new ConnectionFailedError('No connection in time') : error;
+    if (!(error instanceof Error) || error.name !== 'AbortError') throw error;
+    throw new ConnectionFailedError(late.aborted ? 'No connection in time' : 'The connection was lost');
   }
+}
+
+async function acceptsTls(socket: Socket, { isDirect, isOptional }: Tls, signal: AbortSignal): Promise<boolean> {
+  if (isDirect) return true;
+  socket.write(SSL_REQUEST);
+  const [answer] = await once(socket, 'data', { signal });
+  // Anything after this byte would not be encrypted.
+  if (String(answer) === 'S') return true;
+  if (String(answer) === 'N' && isOptional) return false;
+  throw new Error('The server does not encrypt connections');
 }
 
 /**
@@ -150,7 +183,7 @@ export function openSingleConnection(
       throw new ConnectionFailedError('The connection was lost');
     }
     isOpened = true;
-    return awaitConnected(startSocket(server));
+    return connectSocket(startSocket(server), server, target.tls);
   };
   // A variable, because the types of postgres.js lack `socket`.
   const single = { ...options, max: 1, socket: openSocket };

@@ -1,5 +1,5 @@
 import { createLateError, DatabaseUnavailableError, isConnectionFault, isTemporaryFailure } from '../sql/errors.ts';
-import type { StatementExecution } from '../sql/statement.ts';
+import type { Receiver, StatementExecution } from '../sql/statement.ts';
 import { Connection, type ConnectionOptions } from './connection.ts';
 import type { ClientTarget } from './open-client.ts';
 
@@ -36,8 +36,7 @@ export interface PipelinedConnectionOptions extends ConnectionOptions {
 
 /**
  * A connection that sends statements without waiting for the answers to earlier ones. When its client fails or falls
- * silent, it opens a new one. It is not a pool of postgres.js, because a pool with several connections slows down with
- * every query (porsager/postgres#747).
+ * silent, it opens a new one.
  */
 export class PipelinedConnection {
   #connection: Connection;
@@ -81,18 +80,23 @@ export class PipelinedConnection {
     return this.#backOffUntil !== 0 && performance.now() < this.#backOffUntil;
   }
 
-  /** @throws DatabaseUnavailableError, or the PostgresError of a statement that Postgres refused. */
-  async run<Rows>(execution: StatementExecution<Rows>): Promise<Rows> {
-    if (this.isBackingOff) throw new DatabaseUnavailableError('The connection has just failed');
+  run<Rows>(execution: StatementExecution<Rows>): Promise<Rows> {
+    return new Promise((resolve, reject) => this.start(execution, { resolve, reject }));
+  }
+
+  /** Rejects with DatabaseUnavailableError, or the PostgresError of a statement that Postgres refused. */
+  start<Rows>(execution: StatementExecution<Rows>, { resolve, reject }: Receiver<Rows>): void {
+    if (this.isBackingOff) {
+      reject(new DatabaseUnavailableError('The connection has just failed'));
+      return;
+    }
     this.#replaceIfLost();
     const connection = this.#connection;
-    try {
-      return await connection.run(execution);
-    } catch (cause) {
+    const rejectWith = (cause: unknown) => {
       if (isConnectionFault(cause)) this.#replaceLater(connection);
-      else if (!isTemporaryFailure(cause)) throw cause;
-      throw new DatabaseUnavailableError(cause);
-    }
+      reject(isConnectionFault(cause) || isTemporaryFailure(cause) ? new DatabaseUnavailableError(cause) : cause);
+    };
+    connection.start(execution, { resolve, reject: rejectWith });
   }
 
   /** Applies to statements that are sent afterwards on this connection. */
@@ -141,16 +145,15 @@ export class PipelinedConnection {
  * A connection that runs one statement at a time. At its deadline Postgres cancels the statement, so it has no effect.
  */
 export class IsolatedConnection extends PipelinedConnection {
-  override async run<Rows>(execution: StatementExecution<Rows>): Promise<Rows> {
+  override start<Rows>(execution: StatementExecution<Rows>, { resolve, reject }: Receiver<Rows>): void {
     const { deadline } = execution;
     const remainingMs = Math.ceil(deadline - performance.now());
     // At least 1 ms: 0 would mean no limit, and Postgres refuses negative limits.
     this.setStatementTimeout(Math.max(1, Math.min(remainingMs, this.options.statementTimeoutMs)));
-    try {
-      return await super.run(execution);
-    } catch (error) {
+    const rejectWith = (error: unknown) => {
       const isLate = error instanceof DatabaseUnavailableError && performance.now() >= deadline;
-      throw isLate ? createLateError() : error;
-    }
+      reject(isLate ? createLateError() : error);
+    };
+    super.start(execution, { resolve, reject: rejectWith });
   }
 }

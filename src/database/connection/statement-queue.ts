@@ -1,13 +1,12 @@
 import { createLateError, DatabaseUnavailableError } from '../sql/errors.ts';
-import type { StatementExecution } from '../sql/statement.ts';
+import type { Receiver, StatementExecution } from '../sql/statement.ts';
 
-type RunStatement = <Rows>(execution: StatementExecution<Rows>) => Promise<Rows>;
+type StartStatement = (execution: StatementExecution<unknown>, receiver: Receiver<unknown>) => void;
 type Matches = (execution: StatementExecution<unknown>) => boolean;
 
 interface WaitingStatement {
   readonly execution: StatementExecution<unknown>;
-  start(run: RunStatement): void;
-  reject(error: Error): void;
+  readonly receiver: Receiver<unknown>;
 }
 
 /**
@@ -36,29 +35,26 @@ export class StatementQueue {
     return count;
   }
 
-  /**
-   * Resolves to the rows once `startFirst` has run the statement. Rejects if it fails, is late, or `rejectAll` is
-   * called.
-   */
-  add<Rows>(execution: StatementExecution<Rows>): Promise<Rows> {
-    return new Promise((resolve, reject) => {
-      const added: WaitingStatement = { execution, reject, start: (run) => run(execution).then(resolve, reject) };
-      const { applicationId } = execution.parameters;
-      const waiting = this.#waiting.get(applicationId);
-      if (waiting) waiting.push(added);
-      else this.#waiting.set(applicationId, [added]);
-      this.#length++;
-    });
+  /** Keeps both until `startFirst` starts the statement. Rejects if that is late, or `rejectAll` is called. */
+  add<Rows>(execution: StatementExecution<Rows>, receiver: Receiver<Rows>): void {
+    // The cast is safe: whoever starts the statement passes its own rows on.
+    const added: WaitingStatement = { execution, receiver: receiver as Receiver<unknown> };
+    const { applicationId } = execution.parameters;
+    const waiting = this.#waiting.get(applicationId);
+    if (waiting) waiting.push(added);
+    else this.#waiting.set(applicationId, [added]);
+    this.#length++;
   }
 
   /**
    * Removes the first statement that matches. Starts it, or rejects it if it is late. Returns false if none matches.
    */
-  startFirst(run: RunStatement, matches: Matches = () => true): boolean {
+  startFirst(start: StartStatement, matches: Matches = () => true): boolean {
     const first = this.#takeFirst(matches);
     if (!first) return false;
-    if (first.execution.deadline <= performance.now()) first.reject(createLateError());
-    else first.start(run);
+    const { execution, receiver } = first;
+    if (execution.deadline <= performance.now()) receiver.reject(createLateError());
+    else start(execution, receiver);
     return true;
   }
 
@@ -69,7 +65,7 @@ export class StatementQueue {
       const others = waiting.filter(({ execution }) => execution.deadline > now);
       this.#keep(applicationId, others);
       this.#length -= late.length;
-      for (const { reject } of late) reject(createLateError());
+      for (const { receiver } of late) receiver.reject(createLateError());
     }
   }
 
@@ -77,7 +73,7 @@ export class StatementQueue {
     const all = [...this.#waiting.values()].flat();
     this.#waiting.clear();
     this.#length = 0;
-    for (const { reject } of all) reject(new DatabaseUnavailableError(reason));
+    for (const { receiver } of all) receiver.reject(new DatabaseUnavailableError(reason));
   }
 
   #takeFirst(matches: Matches): WaitingStatement | undefined {

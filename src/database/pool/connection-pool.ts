@@ -1,7 +1,7 @@
 import type { PipelinedConnection } from '../connection/pipelined-connection.ts';
 import { StatementQueue } from '../connection/statement-queue.ts';
 import { DatabaseUnavailableError, isLockTimeout, NotIsolatedError } from '../sql/errors.ts';
-import type { StatementExecution } from '../sql/statement.ts';
+import type { Receiver, StatementExecution } from '../sql/statement.ts';
 import type { LockIsolation } from './lock-isolation.ts';
 
 /**
@@ -28,21 +28,25 @@ export class ConnectionPool {
   readonly connections: readonly PipelinedConnection[];
   readonly #isolation: LockIsolation;
   readonly #queue = new StatementQueue();
+  #isStarting = false;
 
   constructor(connections: readonly PipelinedConnection[], isolation: LockIsolation) {
     this.connections = connections;
     this.#isolation = isolation;
   }
 
-  async run<Rows>(execution: StatementExecution<Rows>): Promise<Rows> {
-    if (this.#isolation.has(execution)) return this.#runIsolated(execution);
-    const connection = this.#queue.length === 0 ? this.#nextConnection() : undefined;
-    if (connection) return this.#runOn(connection, execution);
-    if (this.#isDown) throw new DatabaseUnavailableError('Every connection has just failed');
-    if (this.#queue.length >= MAX_PENDING) throw new DatabaseUnavailableError('Too many statements wait');
-    const rows = this.#queue.add(execution);
-    this.#startWaiting();
-    return rows;
+  start<Rows>(execution: StatementExecution<Rows>, receiver: Receiver<Rows>): void {
+    const isIsolated = this.#isolation.has(execution);
+    const connection = isIsolated || this.#queue.length > 0 ? undefined : this.#nextConnection();
+    if (isIsolated) this.#startIsolated(execution, receiver);
+    else if (connection) this.#startOn(connection, execution, receiver);
+    else if (this.#isDown) receiver.reject(new DatabaseUnavailableError('Every connection has just failed'));
+    else if (this.#queue.length >= MAX_PENDING)
+      receiver.reject(new DatabaseUnavailableError('Too many statements wait'));
+    else {
+      this.#queue.add(execution, receiver);
+      this.#startWaiting();
+    }
   }
 
   /** How many statements Postgres has not answered, and how many have not been sent. */
@@ -87,35 +91,41 @@ export class ConnectionPool {
     return next;
   }
 
-  async #runOn<Rows>(connection: PipelinedConnection, execution: StatementExecution<Rows>): Promise<Rows> {
-    try {
-      return await connection.run(execution);
-    } catch (error) {
-      if (!isLockTimeout(error)) throw error;
-      this.#isolation.isolate(execution);
-    } finally {
+  #startOn<Rows>(connection: PipelinedConnection, execution: StatementExecution<Rows>, receiver: Receiver<Rows>): void {
+    const resolve = (rows: Rows) => {
+      receiver.resolve(rows);
       this.#startWaiting();
-    }
-    return this.#runIsolated(execution);
+    };
+    const reject = (error: unknown) => {
+      if (isLockTimeout(error)) {
+        this.#isolation.isolate(execution);
+        this.#startIsolated(execution, receiver);
+      } else receiver.reject(error);
+      this.#startWaiting();
+    };
+    connection.start(execution, { resolve, reject });
   }
 
-  async #runIsolated<Rows>(execution: StatementExecution<Rows>): Promise<Rows> {
-    try {
-      return await this.#isolation.run(execution);
-    } catch (error) {
-      if (!(error instanceof NotIsolatedError)) throw error;
-    }
-    return this.run(execution);
+  #startIsolated<Rows>(execution: StatementExecution<Rows>, { resolve, reject }: Receiver<Rows>): void {
+    const rejectOrRepeat = (error: unknown) => {
+      if (error instanceof NotIsolatedError) this.start(execution, { resolve, reject });
+      else reject(error);
+    };
+    this.#isolation.start(execution, { resolve, reject: rejectOrRepeat });
   }
 
   #startWaiting(): void {
+    // Those that fail at once call it again.
+    if (this.#isStarting || this.#queue.length === 0) return;
+    this.#isStarting = true;
     for (let first = this.#queue.first; first; first = this.#queue.first) {
       const isIsolated = this.#isolation.has(first);
       const connection = isIsolated ? undefined : this.#nextConnection();
-      if (!isIsolated && !connection) return;
-      this.#queue.startFirst((execution) =>
-        connection ? this.#runOn(connection, execution) : this.#runIsolated(execution),
+      if (!isIsolated && !connection) break;
+      this.#queue.startFirst((execution, receiver) =>
+        connection ? this.#startOn(connection, execution, receiver) : this.#startIsolated(execution, receiver),
       );
     }
+    this.#isStarting = false;
   }
 }

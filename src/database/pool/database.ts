@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { Connection } from '../connection/connection.ts';
 import { readTarget } from '../connection/open-client.ts';
 import {
@@ -11,7 +10,7 @@ import { CommitMonitor } from '../primary/commit-monitor.ts';
 import { PrimaryFinder } from '../primary/primary-finder.ts';
 import { PrimaryLease } from '../primary/primary-lease.ts';
 import { createLateError, isSerializationFailure } from '../sql/errors.ts';
-import type { Caller, Deadline, Layout, PlaceholderValues, Run, Statement } from '../sql/statement.ts';
+import type { Caller, Deadline, Layout, PlaceholderValues, Receiver, Run, Statement } from '../sql/statement.ts';
 import { statement, t } from '../sql/template.ts';
 import { ConnectionPool } from './connection-pool.ts';
 import { LOCK_TIMEOUT_MS, LockIsolation } from './lock-isolation.ts';
@@ -109,7 +108,9 @@ export class Database {
     deadline: Deadline,
     caller: Caller = {},
   ): Promise<Rows> {
-    return this.#runner.run(statement, parameters, (form, values) => this.#run(form, values, deadline, caller));
+    return this.#runner.run(statement, parameters, (form, values, receiver) =>
+      this.#start(form, values, deadline, caller, receiver),
+    );
   }
 
   /** Returns the `run` function of one call. */
@@ -127,18 +128,26 @@ export class Database {
     const { deadline } = of;
     const result = this.#transactions.run(of, (run) =>
       work((given, values) =>
-        this.#runner.run(given, values, (statement, parameters) => run({ statement, parameters, deadline })),
+        this.#runner.run(given, values, (statement, parameters, { resolve, reject }) => {
+          run({ statement, parameters, deadline }).then(resolve, reject);
+        }),
       ),
     );
-    return this.#lease?.guard(result, { mayWrite: true, deadline }) ?? result;
+    const lease = this.#lease;
+    if (!lease) return result;
+    return new Promise((resolve, reject) => {
+      const guarded = lease.guard<Result>({ resolve, reject }, { mayWrite: true, deadline });
+      result.then(guarded.resolve, guarded.reject);
+    });
   }
 
-  async #run<Rows>(
+  #start<Rows>(
     statement: Statement<Rows>,
     parameters: PlaceholderValues,
     deadline: Deadline,
     caller: Caller,
-  ): Promise<Rows> {
+    { resolve, reject }: Receiver<Rows>,
+  ): void {
     const mayWrite = !this.#detector.isRead(statement);
     const pool = mayWrite ? this.#writes : this.#reads;
     const { onLockWait } = caller;
@@ -147,17 +156,18 @@ export class Database {
       caller.hasWritten ||= mayWrite;
       return true;
     };
-    for (;;) {
-      try {
-        // A statement that nobody waits for must not take effect.
-        if (performance.now() >= deadline) throw createLateError();
-        const answer = pool.run({ statement, parameters, deadline, onLockWait, mayStart });
-        return await (this.#lease?.guard(answer, { mayWrite, deadline }) ?? answer);
-      } catch (error) {
-        if (!isSerializationFailure(error)) throw error;
-        await sleep(Math.random() * MAX_RETRY_PAUSE_MS);
-      }
-    }
+    const start = () => {
+      // A statement that nobody waits for must not take effect.
+      if (performance.now() >= deadline) reject(createLateError());
+      else pool.start({ statement, parameters, deadline, onLockWait, mayStart }, guarded);
+    };
+    const rejectOrRepeat = (error: unknown) => {
+      if (isSerializationFailure(error)) setTimeout(start, Math.random() * MAX_RETRY_PAUSE_MS);
+      else reject(error);
+    };
+    const receiver = { resolve, reject: rejectOrRepeat };
+    const guarded = this.#lease?.guard(receiver, { mayWrite, deadline }) ?? receiver;
+    start();
   }
 
   /** Resolves if Postgres answers by the deadline, accepts writes and commits them. Otherwise rejects. */

@@ -1,7 +1,7 @@
 import type { IsolatedConnection } from '../connection/pipelined-connection.ts';
 import { StatementQueue } from '../connection/statement-queue.ts';
 import { DatabaseUnavailableError, NotIsolatedError } from '../sql/errors.ts';
-import type { Statement, StatementExecution } from '../sql/statement.ts';
+import type { Receiver, Statement, StatementExecution } from '../sql/statement.ts';
 
 /**
  * `lock_timeout` on shared connections, where other statements wait behind a blocked one. It exceeds
@@ -35,6 +35,7 @@ export class LockIsolation {
   readonly #isolated = new Map<Statement<unknown>, Map<unknown, number>>();
   readonly #queue = new StatementQueue();
   #connections: IsolatedConnection[] = [];
+  #isStarting = false;
 
   /** `capacity` is how many statements run at the same time. */
   constructor(capacity: number, open: () => IsolatedConnection) {
@@ -64,14 +65,15 @@ export class LockIsolation {
     this.#isolated.set(statement, applications.set(applicationId, performance.now() + ISOLATION_MS));
   }
 
-  /** @throws NotIsolatedError if the isolation ends before a connection is free */
-  async run<Rows>(execution: StatementExecution<Rows>): Promise<Rows> {
+  /** Rejects with NotIsolatedError if the isolation ends before a connection is free. */
+  start<Rows>(execution: StatementExecution<Rows>, receiver: Receiver<Rows>): void {
     execution.onLockWait?.();
-    if (!this.#mayStart(execution) && this.#countWaitingLike(execution) >= MAX_WAITING)
-      throw new DatabaseUnavailableError('Too many statements wait for a lock');
-    const rows = this.#queue.add(execution);
+    if (!this.#mayStart(execution) && this.#countWaitingLike(execution) >= MAX_WAITING) {
+      receiver.reject(new DatabaseUnavailableError('Too many statements wait for a lock'));
+      return;
+    }
+    this.#queue.add(execution, receiver);
     this.#startWaiting();
-    return rows;
   }
 
   tick(now: number): void {
@@ -93,8 +95,12 @@ export class LockIsolation {
   }
 
   #startWaiting(): void {
+    // Those that fail at once call it again.
+    if (this.#isStarting) return;
+    this.#isStarting = true;
     const mayStart = (execution: StatementExecution<unknown>) => this.#mayStart(execution);
-    while (this.#queue.startFirst((execution) => this.#start(execution), mayStart));
+    while (this.#queue.startFirst((execution, receiver) => this.#start(execution, receiver), mayStart));
+    this.#isStarting = false;
   }
 
   #endIsolation(now: number): void {
@@ -110,17 +116,22 @@ export class LockIsolation {
    */
   #releaseOne(): void {
     this.#queue.startFirst(
-      () => Promise.reject(new NotIsolatedError()),
+      (_, { reject }) => reject(new NotIsolatedError()),
       (execution) => !this.has(execution),
     );
   }
 
-  async #start<Rows>(execution: StatementExecution<Rows>): Promise<Rows> {
-    try {
-      return await this.#idleConnection().run(execution);
-    } finally {
-      this.#startWaiting();
-    }
+  #start(execution: StatementExecution<unknown>, receiver: Receiver<unknown>): void {
+    this.#idleConnection().start(execution, {
+      resolve: (rows) => {
+        receiver.resolve(rows);
+        this.#startWaiting();
+      },
+      reject: (error) => {
+        receiver.reject(error);
+        this.#startWaiting();
+      },
+    });
   }
 
   /**

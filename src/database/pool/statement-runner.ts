@@ -1,7 +1,7 @@
 /** What every execution of a statement needs, on whichever connection: its form, a span and metrics. */
 import { SpanKind, SpanStatusCode, trace } from '@opentelemetry/api';
 import { drizzle } from 'drizzle-orm/postgres-js';
-import type { Layout, PlaceholderValues, Statement } from '../sql/statement.ts';
+import type { Layout, PlaceholderValues, Receiver, Statement } from '../sql/statement.ts';
 
 const tracer = trace.getTracer('usher');
 
@@ -32,33 +32,32 @@ export class StatementRunner {
   run<Rows>(
     given: Statement<Rows>,
     parameters: PlaceholderValues,
-    execute: (statement: Statement<Rows>, values: PlaceholderValues) => Promise<Rows>,
+    start: (statement: Statement<Rows>, values: PlaceholderValues, receiver: Receiver<Rows>) => void,
   ): Promise<Rows> {
     const { clock, layout, recordStatement } = this.#options;
     const statement = formOf(given, layout);
     // The cast is safe: templates without the form of a layout have this type of rows.
     if (!statement) return Promise.resolve(undefined as Rows);
     const values = clock ? { ...parameters, instant: clock() } : parameters;
-    const executeWithValues = () => execute(statement, values);
-    return traceStatement(
-      statement,
-      recordStatement ? measure(recordStatement, statement, executeWithValues) : executeWithValues,
-    );
+    return new Promise((resolve, reject) => {
+      const traced = traceStatement(statement, { resolve, reject });
+      start(statement, values, recordStatement ? measure(recordStatement, statement, traced) : traced);
+    });
   }
 }
 
-function measure<Rows>(record: RecordStatement, { name }: Statement<Rows>, execute: () => Promise<Rows>) {
-  return async () => {
-    const startedAt = performance.now();
-    const recordNow = (errorType: string) => record(name, (performance.now() - startedAt) / 1_000, errorType);
-    try {
-      const rows = await execute();
+function measure<Rows>(record: RecordStatement, { name }: Statement<Rows>, { resolve, reject }: Receiver<Rows>) {
+  const startedAt = performance.now();
+  const recordNow = (errorType: string) => record(name, (performance.now() - startedAt) / 1_000, errorType);
+  return {
+    resolve: (rows: Rows) => {
       recordNow('');
-      return rows;
-    } catch (error) {
+      resolve(rows);
+    },
+    reject: (error: unknown) => {
       recordNow(error instanceof Error ? error.constructor.name : typeof error);
-      throw error;
-    }
+      reject(error);
+    },
   };
 }
 
@@ -67,23 +66,22 @@ export function formOf<Rows>(statement: Statement<Rows>, layout: Layout): Statem
   return statement.forms ? statement.forms[layout] : statement;
 }
 
-/** Runs a statement in a span of its own if its call is traced. The span never contains parameters. */
-function traceStatement<Rows>({ name }: Statement<Rows>, run: () => Promise<Rows>): Promise<Rows> {
-  return trace.getActiveSpan()?.isRecording() ? runInSpan(name, run) : run();
-}
-
-async function runInSpan<Rows>(name: string, run: () => Promise<Rows>): Promise<Rows> {
+/** Gives a statement a span of its own if its call is traced. The span never contains parameters. */
+function traceStatement<Rows>({ name }: Statement<Rows>, receiver: Receiver<Rows>): Receiver<Rows> {
+  if (!trace.getActiveSpan()?.isRecording()) return receiver;
   const attributes = { 'db.system.name': 'postgresql', 'db.query.summary': name };
   const span = tracer.startSpan(name, { kind: SpanKind.CLIENT, attributes });
-  try {
-    return await run();
-  } catch (error) {
-    const type = error instanceof Error ? error.name : typeof error;
-    span.setAttribute('error.type', type).setStatus({ code: SpanStatusCode.ERROR });
-    throw error;
-  } finally {
-    span.end();
-  }
+  return {
+    resolve: (rows) => {
+      span.end();
+      receiver.resolve(rows);
+    },
+    reject: (error) => {
+      const type = error instanceof Error ? error.name : typeof error;
+      span.setAttribute('error.type', type).setStatus({ code: SpanStatusCode.ERROR }).end();
+      receiver.reject(error);
+    },
+  };
 }
 
 /** Distinguishes statements that only read from those whose commit may wait for a standby. */

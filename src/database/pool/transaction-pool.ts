@@ -7,7 +7,7 @@ import {
   isConnectionFault,
   isTemporaryFailure,
 } from '../sql/errors.ts';
-import type { Deadline, PlaceholderValues, Statement, StatementExecution } from '../sql/statement.ts';
+import type { Deadline, PlaceholderValues, Receiver, Statement, StatementExecution } from '../sql/statement.ts';
 
 /** How many transactions run at the same time. */
 const CAPACITY = 8;
@@ -61,16 +61,12 @@ export class TransactionPool {
     if (this.#queue.count(isOfApplication) >= MAX_WAITING)
       throw new DatabaseUnavailableError('Too many transactions wait');
     const mayStart = () => !isGone?.();
+    const { promise: turn, resolve, reject } = Promise.withResolvers<Slot>();
     // The statement only waits for its turn.
-    const turn = this.#queue.add<Slot[]>({
-      statement: waitForTurn,
-      parameters: { applicationId, lock },
-      deadline,
-      mayStart,
-    });
+    const execution = { statement: waitForTurn, parameters: { applicationId, lock }, deadline, mayStart };
+    this.#queue.add(execution, { resolve, reject });
     this.#startWaiting();
-    const [slot] = await turn;
-    if (!slot) throw createLateError();
+    const slot = await turn;
     const { connection } = slot;
     slot.endsAt = deadline + END_MS;
     try {
@@ -118,11 +114,10 @@ export class TransactionPool {
   }
 
   #startWaiting(): void {
-    // The cast is safe: `run` has added only these statements, with this type of rows.
-    const start = <Rows>({ parameters, mayStart }: StatementExecution<Rows>) =>
-      mayStart?.()
-        ? Promise.resolve([this.#take(parameters)] as Rows)
-        : Promise.reject(new DatabaseUnavailableError(new CallerGoneError()));
+    const start = ({ parameters, mayStart }: StatementExecution<unknown>, { resolve, reject }: Receiver<unknown>) => {
+      if (mayStart?.()) resolve(this.#take(parameters));
+      else reject(new DatabaseUnavailableError(new CallerGoneError()));
+    };
     while (this.#queue.startFirst(start, ({ parameters, mayStart }) => this.#hasSlot(parameters) || !mayStart?.()));
   }
 
@@ -151,6 +146,6 @@ export class TransactionPool {
 }
 
 /** The statement of an execution that only waits in the queue. */
-const waitForTurn: Statement<Slot[]> = () => {
+const waitForTurn: Statement<Slot> = () => {
   throw new Error('Nobody runs this statement');
 };

@@ -1,6 +1,6 @@
 import type { PipelinedConnection } from '../connection/pipelined-connection.ts';
 import { createLateError, DatabaseUnavailableError, sqlStateOf } from '../sql/errors.ts';
-import type { Deadline } from '../sql/statement.ts';
+import type { Deadline, Receiver } from '../sql/statement.ts';
 import { statement } from '../sql/template.ts';
 import { LEASE_MS, type PrimaryFinder } from './primary-finder.ts';
 
@@ -43,23 +43,22 @@ export class PrimaryLease {
   }
 
   /**
-   * Returns the answer of Postgres, rows or an error, once there is a lease. If a statement that `mayWrite` returns no
+   * Returns a receiver that passes an answer of Postgres on, rows or an error, once there is a lease. If a statement that `mayWrite` returns no
    * rows, it waits for a commit that begins after the answer: its caller may rely on the absence, such as that of a
-   * session to be revoked.
-   *
-   * @throws DatabaseUnavailableError
+   * session to be revoked. Rejects with DatabaseUnavailableError if there is none.
    */
-  async guard<Rows>(answer: Promise<Rows>, { mayWrite, deadline }: { mayWrite: boolean; deadline: Deadline }) {
-    const hasFound = await answer.then(
-      (rows) => !Array.isArray(rows) || rows.length > 0,
-      (error) => {
-        if (error instanceof DatabaseUnavailableError) throw error;
-        return true;
-      },
-    );
-    const now = performance.now();
-    await this.#confirm(mayWrite && !hasFound ? now : now - LEASE_MS, deadline);
-    return answer;
+  guard<Rows>(
+    { resolve, reject }: Receiver<Rows>,
+    { mayWrite, deadline }: { mayWrite: boolean; deadline: Deadline },
+  ): Receiver<Rows> {
+    const pass = (hasFound: boolean, answer: () => void) => {
+      const now = performance.now();
+      this.#confirm({ since: mayWrite && !hasFound ? now : now - LEASE_MS, deadline, resolve: answer, reject });
+    };
+    return {
+      resolve: (rows) => pass(!Array.isArray(rows) || rows.length > 0, () => resolve(rows)),
+      reject: (error) => (error instanceof DatabaseUnavailableError ? reject(error) : pass(true, () => reject(error))),
+    };
   }
 
   /**
@@ -67,8 +66,10 @@ export class PrimaryLease {
    *
    * @throws DatabaseUnavailableError if commits wait for a standby, or at the deadline
    */
-  async require(deadline: Deadline): Promise<void> {
-    await this.#confirm(performance.now() - LEASE_MS, deadline);
+  require(deadline: Deadline): Promise<void> {
+    return new Promise((resolve, reject) =>
+      this.#confirm({ since: performance.now() - LEASE_MS, deadline, resolve, reject }),
+    );
   }
 
   tick(now: number): void {
@@ -82,15 +83,16 @@ export class PrimaryLease {
     for (const { reject } of this.#waiting) reject(new DatabaseUnavailableError('The database is closed'));
   }
 
-  async #confirm(since: number, deadline: Deadline): Promise<void> {
-    if (this.#confirmedAt > since) return;
+  #confirm(answer: WaitingAnswer): void {
+    if (this.#confirmedAt > answer.since) {
+      answer.resolve();
+      return;
+    }
     const now = performance.now();
     // While commits do not wait, the next one begins at the next tick.
     if (this.#confirmedAt > now - LEASE_MS) this.#nextAt = now;
-    const { promise, resolve, reject } = Promise.withResolvers<void>();
-    this.#waiting.push({ since, deadline, resolve, reject });
+    this.#waiting.push(answer);
     this.#settle();
-    await promise;
   }
 
   async #renew(): Promise<void> {

@@ -2,6 +2,7 @@ import { and, eq, getTableColumns, type Placeholder, type Query, type SQL, sql, 
 import type { SelectedFields } from 'drizzle-orm/pg-core';
 import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
 import type { SelectResultFields } from 'drizzle-orm/query-builders/select.types';
+import type { ResultColumns } from './driver.ts';
 
 /** The database object of Drizzle, which builds statements. */
 export type Db = PostgresJsDatabase & { readonly $client?: unknown };
@@ -16,9 +17,26 @@ export interface Statement<Rows> {
 /** Whether one server has all rows, or Citus may spread them over several. */
 export type Layout = 'whole' | 'distributed';
 
-interface PreparedStatement<Rows> {
+type PreparedStatement<Rows> = BuiltStatement<Rows> | WrittenStatement<Rows>;
+
+/** A statement of Drizzle's query builder, which sends it. */
+interface BuiltStatement<Rows> {
   getQuery(): Query;
   execute(parameters: PlaceholderValues): Promise<Rows>;
+}
+
+/** A statement of a template. */
+export interface WrittenStatement<Rows> {
+  getQuery(): Query;
+  /** Returns the parameters in their order. @throws Error for one without a value */
+  encode(parameters: PlaceholderValues): unknown[];
+  decode(rows: readonly unknown[][], columns: ResultColumns): Rows;
+}
+
+/** Gets the rows of an execution, or its error, once. */
+export interface Receiver<Rows> {
+  readonly resolve: (rows: Rows) => void;
+  readonly reject: (error: unknown) => void;
 }
 
 export type RowOf<Columns extends SelectedFields> = SelectResultFields<Columns>;

@@ -1,8 +1,8 @@
 /** Statements written as SQL. Simple statements, with one table and no CTE, use Drizzle's query builder instead. */
-import { DrizzleQueryError, type GetColumnData, is, Param, Placeholder, type Query, type SQL, sql } from 'drizzle-orm';
+import { type GetColumnData, is, Param, Placeholder, type Query, type SQL, sql } from 'drizzle-orm';
 import { PgColumn, PgDialect } from 'drizzle-orm/pg-core';
-import type { PostgresClient, ResultColumns } from './driver.ts';
-import type { Layout, PlaceholderValues, Statement } from './statement.ts';
+import type { ResultColumns } from './driver.ts';
+import type { Layout, PlaceholderValues, Statement, WrittenStatement } from './statement.ts';
 
 /**
  * The columns of a statement's rows: columns of tables, or types of `t`. They are read by name, so their order is free.
@@ -64,28 +64,22 @@ type TemplateArguments = [strings: TemplateStringsArray, ...parts: readonly SQL[
 
 function createStatement<Rows>(name: string, rowType: RowType | undefined, build: () => Query): Template<Rows> {
   const getQuery = memoize(build);
-  const getEncoders = memoize(() => getQuery().params.map(toEncoder));
+  const getParameters = memoize(() => getQuery().params.map(toParameter));
   let read: ReadValue | undefined;
-  const prepare: Statement<Rows> = (db) => ({
+  const written: WrittenStatement<Rows> = {
     getQuery,
-    async execute(parameters) {
-      const { sql: text } = getQuery();
-      const values = getEncoders().map((encode) => encode(parameters)) as never[];
-      const rows = await (db.$client as PostgresClient)
-        .unsafe(text, values, { prepare: true })
-        .values()
-        .catch((error) => {
-          throw new DrizzleQueryError(text, values, error);
-        });
-      if (rows.length > 0) read ??= createReader(rowType ?? {}, rows.columns);
+    encode: (parameters) => encodeAll(getParameters(), parameters),
+    decode(rows, columns) {
+      if (rows.length > 0) read ??= createReader(rowType ?? {}, columns);
       return rows.map((row) => read?.(row)) as Rows;
     },
-  });
-  const named = Object.defineProperty(prepare, 'name', { value: toCamelCase(name) });
+  };
+  const named = Object.defineProperty(() => written, 'name', { value: toCamelCase(name) });
   return Object.assign(named, { queryName: name, rowType, text: () => getQuery().sql });
 }
 
 export interface Template<Rows> extends Statement<Rows> {
+  (): WrittenStatement<Rows>;
   readonly queryName: string;
   readonly rowType: RowType | undefined;
   text(): string;
@@ -163,15 +157,26 @@ export function columnsOf(columns: TableRowType, alias?: string): SQL {
   return sql.raw(list.join(', '));
 }
 
-/** Returns a function that picks the value of a parameter and encodes it. */
-function toEncoder(parameter: unknown): (parameters: PlaceholderValues) => unknown {
-  const { value, encoder } = is(parameter, Param) ? parameter : { value: parameter };
-  if (!is(value, Placeholder)) return () => (encoder ? encoder.mapToDriverValue(value) : value);
-  const { name } = value;
-  return (parameters) => {
-    if (!(name in parameters)) throw new Error(`The parameter ${name} has no value`);
-    return encoder ? encoder.mapToDriverValue(parameters[name]) : parameters[name];
-  };
+/** Where the value of a parameter comes from: it has a name, or is in the text of the statement. */
+interface TemplateParameter {
+  readonly name: string | undefined;
+  readonly value: unknown;
+  readonly encoder: Param['encoder'] | undefined;
+}
+
+function toParameter(parameter: unknown): TemplateParameter {
+  const { value, encoder } = is(parameter, Param) ? parameter : { value: parameter, encoder: undefined };
+  return is(value, Placeholder) ? { name: value.name, value: undefined, encoder } : { name: undefined, value, encoder };
+}
+
+function encodeAll(parameters: readonly TemplateParameter[], given: PlaceholderValues): unknown[] {
+  const values: unknown[] = [];
+  for (const { name, value: constant, encoder } of parameters) {
+    const value = name === undefined ? constant : given[name];
+    if (value === undefined) throw new Error(`The parameter ${name} has no value`);
+    values.push(encoder ? encoder.mapToDriverValue(value) : value);
+  }
+  return values;
 }
 
 function memoize<Value>(compute: () => Value): () => Value {
@@ -215,8 +220,7 @@ const dialect = new PgDialect();
 
 /**
  * Gives each parameter one number and one cast, however often it occurs: each number costs the process and Postgres a
- * few microseconds per execution. Also removes comments and white space, because postgres.js hashes the text every
- * time.
+ * few microseconds per execution. Also removes comments and white space.
  */
 function compile(template: SQL): Query {
   const { sql: text, params } = dialect.sqlToQuery(template);

@@ -57,6 +57,29 @@ describe('a statement', () => {
     expect(ofThings).toEqual([{ statement, executions: expect.any(Number) }]);
   });
 
+  test('that begins many times at once is prepared once per connection', async () => {
+    await using database = openDatabase();
+    await database.run(selectPid, {}, soon());
+    await Promise.all(Array.from({ length: 30 }, () => database.run(selectName, { id: 2 }, soon())));
+    const prepared = await database.run(selectPrepared, {}, soon());
+    expect(prepared.filter(({ statement }) => statement.includes('things'))).toHaveLength(1);
+  });
+
+  test('whose table has changed since succeeds, but for one in a transaction', async () => {
+    await using database = openDatabase();
+    const read = () => database.run(selectName, { id: 2 }, soon());
+    const readInTransaction = () =>
+      database.transact({ applicationId: '', deadline: soon() }, (run) => run(selectName, { id: 2 }));
+    for (const type of ['varchar(40)', 'varchar(50)', 'text']) {
+      expect(await Promise.all([read(), read(), readInTransaction()])).toEqual(Array(3).fill(TWO));
+      await testDatabase.sql.unsafe(`alter table things alter column name type ${type}`);
+      expect(await Promise.all(Array.from({ length: 40 }, read))).toEqual(Array(40).fill(TWO));
+      // Earlier statements of the transaction have been rolled back.
+      await expect(readInTransaction()).rejects.toMatchObject({ code: '0A000' });
+    }
+    expect(database.load.reconnects).toBe(0);
+  });
+
   test('keeps its connection when this process was busy for longer than the statement timeout', async () => {
     await using database = openDatabase({ statementTimeoutMs: 100 });
     const before = await database.run(selectPid, {}, soon());

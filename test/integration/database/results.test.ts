@@ -3,7 +3,6 @@ import { timestampDate, timestampFromDate } from '@bufbuild/protobuf/wkt';
 import { gt, lt, sql } from 'drizzle-orm';
 import { integer, pgTable } from 'drizzle-orm/pg-core';
 import { afterAll, describe, expect, test } from 'vitest';
-import { openClient } from '../../../src/database/connection/open-client.ts';
 import { Database, DatabaseUnavailableError, type Statement } from '../../../src/database/pool/database.ts';
 import { cloneDatabase } from '../../support/database.ts';
 import { clientsOf, createTenant, createTestEvent, startTestService } from '../../support/service.ts';
@@ -12,9 +11,6 @@ const testDatabase = await cloneDatabase();
 await testDatabase.sql`create table numbers as select number from generate_series(1, 100) number`;
 
 afterAll(() => testDatabase[Symbol.asyncDispose]());
-
-/** Fails after 49 rows. */
-const FAILS = 'select 1 / (50 - number) from numbers';
 
 describe('after a statement that failed after its first rows', () => {
   test.each([1, 2, 5])('the next %d on its connection get their own rows', async (count) => {
@@ -45,33 +41,6 @@ describe('after a statement that failed after its first rows', () => {
     expect(await database.run(selectNumbers, { id: 1 }, soon())).toEqual(numbersOf(1));
   });
 
-  test('a query of a plain client has its rows, count and columns', async () => {
-    const client = openClient(testDatabase.url, { max: 1, onnotice: () => {} });
-    try {
-      const seven = { length: 1, count: 1, command: 'SELECT', columns: [{ name: 'seven' }] };
-      const queries = {
-        tagged: () => client`select 7 as seven`,
-        simple: () => client.unsafe('select 7 as seven'),
-        prepared: () => client.unsafe('select 7 as seven where 1 = $1', [1], { prepare: true }),
-      };
-      for (const query of Object.values(queries)) {
-        expect(await outcomeOf(client.unsafe(FAILS))).toContain('division by zero');
-        const result = await query();
-        expect(result).toMatchObject(seven);
-        expect([...result]).toEqual([{ seven: 7 }]);
-      }
-      expect(await outcomeOf(client.unsafe(FAILS))).toContain('division by zero');
-      expect(await client.unsafe('select 7 as seven').values()).toEqual([[7]]);
-      expect(await outcomeOf(client.unsafe(FAILS))).toContain('division by zero');
-      const several = await client.unsafe('select 7 as seven; select 8 as eight');
-      expect(several.map((rows) => [...rows])).toEqual([[{ seven: 7 }], [{ eight: 8 }]]);
-      expect(await outcomeOf(client.unsafe(FAILS))).toContain('division by zero');
-      expect(await client.begin((inTransaction) => inTransaction`select 7 as seven`)).toHaveLength(1);
-    } finally {
-      await client.end();
-    }
-  });
-
   test("another application's event is found", async () => {
     await using service = await startTestService();
     const [tenant, other] = [await createTenant(service), await createTenant(service)];
@@ -98,17 +67,13 @@ describe('after a statement that failed after its first rows', () => {
   });
 });
 
-describe('after a statement that the driver refuses', () => {
-  test('no other gets its answer, and the connection is replaced', async () => {
-    await using database = openDatabase();
-    expect(await outcomeOf(database.run(selectNumbers, { id: undefined }, soon()))).toContain('unavailable');
-    await expect.poll(() => outcomeOf(database.run(selectNumbers, { id: 0 }, soon()))).toEqual(numbersOf(0));
-    const first = outcomeOf(database.run(selectNumbers, { id: 1 }, soon()));
-    const refused = outcomeOf(database.run(selectNumbers, { id: undefined }, soon()));
-    const last = outcomeOf(database.run(selectNumbers, { id: 2 }, soon()));
-    expect(await Promise.all([first, refused, last])).toEqual(Array(3).fill(expect.stringContaining('unavailable')));
-    await expect.poll(() => outcomeOf(database.run(selectNumbers, { id: 3 }, soon()))).toEqual(numbersOf(3));
-  });
+test('a statement with a parameter that has no value is not sent, and others on its connection get their own rows', async () => {
+  await using database = openDatabase();
+  const runs = [0, undefined, 2].map((id) => outcomeOf(database.run(selectNumbers, { id }, soon())));
+  const refused = 'Error: A parameter of a statement is undefined';
+  expect(await Promise.all(runs)).toEqual([numbersOf(0), refused, numbersOf(2)]);
+  expect(await database.run(selectNumbers, { id: 3 }, soon())).toEqual(numbersOf(3));
+  expect(database.load.reconnects).toBe(0);
 });
 
 const numbers = pgTable('numbers', { number: integer('number').notNull() });

@@ -51,16 +51,16 @@ test('starts none whose deadline has passed', async () => {
 
 /** Adds a statement of the application that the first letter names. */
 function add(queue: StatementQueue, name: string, deadline = Number.POSITIVE_INFINITY): Promise<unknown> {
-  const rows = queue.add({ statement, parameters: { applicationId: name[0], name }, deadline });
-  rows.catch(() => {});
-  return rows;
+  const { promise, resolve, reject } = Promise.withResolvers<unknown>();
+  queue.add({ statement, parameters: { applicationId: name[0], name }, deadline }, { resolve, reject });
+  promise.catch(() => {});
+  return promise;
 }
 
 function start(queue: StatementQueue, matches?: (execution: StatementExecution<unknown>) => boolean): unknown {
   let started: unknown;
   queue.startFirst((execution) => {
     started = execution.parameters.name;
-    return Promise.reject(new Error('It has no rows'));
   }, matches);
   return started;
 }

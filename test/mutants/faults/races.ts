@@ -140,7 +140,7 @@ export const RACES_FAULTS: readonly Fault[] = [
   },
   {
     what: 'A statement takes effect though its caller has gone while its connection opened',
-    find: 'if (sent.isAbandoned) return Promise.reject(new DeadlinePassedError());',
+    find: 'if (sent.isAbandoned) throw new DeadlinePassedError();',
     replace: '',
     test: 'test/integration/database/connections.test.ts',
     title: /whose deadline passes while its connection opens takes no effect/,
@@ -175,7 +175,7 @@ export const RACES_FAULTS: readonly Fault[] = [
   },
   {
     what: 'A transaction is committed after nobody waits for it',
-    after: 'const turn =',
+    after: 'promise: turn,',
     find: 'if (performance.now() >= deadline) throw createLateError();',
     replace: '',
     test: 'test/integration/database/transactions.test.ts',

@@ -10,6 +10,7 @@ import type { LoginBrowser, LoginPage } from '../../../support/login-browser.ts'
 import { LoginFixture } from '../../../support/login-fixture.ts';
 import { SoftwarePasskey } from '../../../support/passkey.ts';
 import { askedForNew, savePasskey, TO_PASSKEYS } from '../../../support/passkey-page.ts';
+import { runPrepared } from '../../../support/recording-database.ts';
 import { adminClient, createTestUser, PUBLIC_URL, type TestUser } from '../../../support/service.ts';
 import { Wallet } from '../../../support/wallet.ts';
 
@@ -128,7 +129,7 @@ async function endMeanwhile({ id: userId }: TestUser, during: () => Promise<unkn
   await database.sql.begin(async ($client) => {
     // Statements read nothing else of a database.
     const on = { $client } as unknown as Parameters<Statement<unknown>>[0];
-    const run: Run = (statement, parameters) => statement(on).execute(parameters);
+    const run: Run = (statement, parameters) => runPrepared($client, statement(on), parameters);
     const now = clock.read();
     await endUserSessions({ now, run: withAudit(run, { ...BY_USHER, action: 'test', now }) }, { userId });
     await during();
