@@ -5,7 +5,7 @@ import { UsageError } from './command-line.ts';
 import type { Options } from './options.ts';
 import { connectBinary, connectJson, grpc, type Protocol, rest } from './protocols.ts';
 
-type Rival = 'node-http' | 'fastify-pg' | 'node-http2' | 'grpc-js' | 'connect-node' | 'oidc-provider';
+type Rival = 'least' | 'node-http' | 'fastify-pg' | 'node-http2' | 'grpc-js' | 'connect-node' | 'oidc-provider';
 export type ServerName = Rival | 'against' | 'usher';
 
 export interface ServerSpec {
@@ -38,6 +38,7 @@ type Compared = ServerSpec & { readonly protocols: readonly Protocol[] };
 const USHER_PROTOCOLS = [rest, connectJson, connectBinary, grpc];
 
 const SERVERS: readonly Compared[] = [
+  baseline('least', 'the least', [rest]),
   baseline('node-http', 'node:http by hand', [rest]),
   baseline('fastify-pg', 'Fastify, pg', [rest]),
   baseline('node-http2', 'node:http2 by hand', [grpc]),
@@ -62,8 +63,9 @@ export function selectRows({ isSelectedRow, against }: Options): Row[] {
   throw new UsageError(`No selected server has a selected protocol: ${offers.join(', ')}`);
 }
 
-/** Returns whether the server has the call: the baselines have no cache of sessions to compare. */
+/** Returns whether the server has the call: the baselines have no cache of sessions to compare, and the least no tokens. */
 export function isServed({ server }: Row, call: string): boolean {
+  if (server.name === 'least' && call.startsWith('ExchangeToken')) return false;
   return call !== 'CheckSession' || server.name === 'usher' || server.name === 'against';
 }
 
