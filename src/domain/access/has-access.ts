@@ -30,10 +30,13 @@ export const notExpired = sql`not exists (
 export const maySignIn = sql`exists (${added(p.uuid('applicationId'), p.uuid('userId'))} and ${notExpired}
     union all ${grantedByGroups(p.uuid('applicationId'), p.uuid('userId'))})`;
 
-/** Returns the condition that the application is restricted, and that the user may not enter it. */
+/**
+ * Returns the condition that the application is restricted, and that the user may not enter it. Not by a union, which
+ * Citus refuses in a statement that asks it of several applications.
+ */
 export function isRefused(applicationId: SQLWrapper, userId: SQLWrapper): SQL {
   return sql`(select a.restrict_access from applications a where a.id = ${applicationId})
-    and not exists (${added(applicationId, userId)} union all ${grantedByGroups(applicationId, userId)})`;
+    and not exists (${added(applicationId, userId)}) and not exists (${grantedByGroups(applicationId, userId)})`;
 }
 
 /**

@@ -460,7 +460,8 @@ describe('an invitation of an operator to groups', () => {
   ] as const)('is replaced by one without groups once %s', async (_, end, agoMs) => {
     const { inviter, email, invitation, userId, groupsOf } = await open();
     await end(inviter.id, userId);
-    await sql`update invitations set expires_at = expires_at - ${agoMs} * interval '1 ms' where user_id = ${userId}`;
+    const [ended] = await sql`select expires_at from invitations where user_id = ${userId}`;
+    await sql`update invitations set expires_at = ${new Date(ended?.expires_at - agoMs)} where user_id = ${userId}`;
     const again = await invite(email, inviter);
     expect(again.invitationId).not.toBe(invitation?.invitationId);
     await accept(email, inviter);
