@@ -11,6 +11,7 @@ export default defineConfig({
     './src/database/schema/login-schema.ts',
     './src/database/schema/invitation-schema.ts',
     './src/database/schema/notice-schema.ts',
+    './src/database/schema/recovery-schema.ts',
     './src/database/schema/identity-schema.ts',
     './src/database/schema/passkey-schema.ts',
     './src/database/schema/session-schema.ts',

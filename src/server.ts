@@ -9,6 +9,7 @@ import { PROBE_PATHS } from './api/operations/endpoints.ts';
 import { Readiness } from './api/operations/readiness.ts';
 import { type Bootstrap, type BootstrapOptions, bootstrap } from './bootstrap.ts';
 import { nameSettings } from './config/name-settings.ts';
+import { createOperatorCheck } from './config/operators.ts';
 import { Database } from './database/pool/database.ts';
 import { openDelivery } from './delivery/open-delivery.ts';
 import { ApiKeys } from './domain/api-keys/api-keys.ts';
@@ -127,6 +128,7 @@ export async function startServer(config: FullConfig, overrides: Overrides = {})
     count: counts.count,
     database,
     hasOidc: logoutTokens !== undefined,
+    isOperator: createOperatorCheck(config),
     logger,
     logins: new NetworkLimit(),
     mailer,
@@ -139,6 +141,7 @@ export async function startServer(config: FullConfig, overrides: Overrides = {})
     providers: pages.providers,
     readiness: new Readiness(database, shutdown.signal),
     recordCall,
+    recoverUrl: config.authPageUrl === undefined ? authPageUrl.replace(/\/login$/, '/recover') : undefined,
     requestTimeoutMs,
     secrets,
     sessionMaxAgeSeconds,

@@ -185,6 +185,7 @@ export function createAuditedCall(
       return database.transact({ applicationId, deadline, lock, isGone }, (run) => work(withAudit(run, audit)));
     },
     now,
+    actor: actor.actor,
     notices,
     onMessage,
     count: (name) => count?.(name, now),

@@ -37,6 +37,7 @@ const CREATING: readonly DescMethod[] = [
   AdminService.method.rotateApiKey,
   AdminService.method.createUser,
   AdminService.method.createGroup,
+  AdminService.method.createRecoveryLink,
 ];
 
 export const IDEMPOTENCY_HEADER = 'Idempotency-Key';

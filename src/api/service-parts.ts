@@ -4,17 +4,18 @@ import type { IntrospectToken } from '../domain/grants/token-status.ts';
 import type { ProviderNames } from '../domain/identities/provider-names.ts';
 import type { LoginCodeKeys } from '../domain/login/login-code.ts';
 import type { PageTokens } from '../domain/pages/list.ts';
+import type { RecoveryParts } from '../domain/recovery/create-recovery-link.ts';
 import type { LiveSessions } from '../domain/sessions/live-sessions.ts';
 import type { AuthTokens } from '../domain/tokens/auth-tokens.ts';
 import type { AddressPolicy } from '../domain/webhooks/address-policy.ts';
 import type { HealthMonitor } from './operations/health.ts';
 
 /** What the handlers of services need. */
-export interface ServiceParts {
+export interface ServiceParts extends Omit<RecoveryParts, 'codeKeys'> {
   readonly apiKeys: ApiKeys;
   readonly authPageUrl: string;
   readonly cipher: RowCipher;
-  /** They digest e-mail addresses that are invited. */
+  /** They digest e-mail addresses that are invited, and spoken codes. */
   readonly codeKeys: LoginCodeKeys;
   readonly health: HealthMonitor;
   readonly introspectToken: IntrospectToken;

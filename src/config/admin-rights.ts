@@ -2,7 +2,7 @@ import { isOneEditAway } from './is-one-edit-away.ts';
 import { splitLines } from './parse-setting.ts';
 
 /** The rights that an admin key can have. `src/api/credentials.ts` lists the RPCs that each right opens. */
-export const ADMIN_RIGHTS = ['login-page', 'support', 'read', 'applications', 'all'] as const;
+export const ADMIN_RIGHTS = ['login-page', 'support', 'recover', 'read', 'applications', 'all'] as const;
 
 export type AdminRight = (typeof ADMIN_RIGHTS)[number];
 

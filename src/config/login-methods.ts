@@ -11,6 +11,7 @@ export const OWN_METHODS = {
   page: 'Another page',
   issuer: 'Another issuer',
   impersonation: 'On behalf of the user',
+  recovery: 'Recovery link',
 } as const;
 
 /** What LOGIN_METHODS must do. */

@@ -13,6 +13,8 @@ export interface Operator {
   readonly role: Role;
   /** The applications of a `team`. Empty for the other roles, which see every application. */
   readonly applicationIds: readonly string[];
+  /** Whether the operator may make recovery links. */
+  readonly mayRecover: boolean;
   /** Whether the operator must sign in with a passkey. */
   readonly needsPasskey: boolean;
 }
@@ -28,12 +30,13 @@ export interface OperatorSettings {
 }
 
 const LINE =
-  /^(?<email>[^\s@#]+@[^\s@]+)\s+(?<role>\w+)(?:\s+(?<applicationId>[0-9a-f-]{36}))?(?<passkey>\s+passkey)?$/i;
+  /^(?<email>[^\s@#]+@[^\s@]+)\s+(?<role>\w+)(?:\s+(?<applicationId>[0-9a-f-]{36}))?(?<recover>\s+recover)?(?<passkey>\s+passkey)?$/i;
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 /**
  * Returns the operators of a file. A line is `ada@example.com admin`, or `ada@example.com team <application ID>`, with
- * `passkey` at the end if wanted. Each application of a `team` has a line. Lines that begin with `#` are comments.
+ * `recover` (not for a `team`) and `passkey` at the end if wanted, in this order. Each application of a `team` has a
+ * line. Lines that begin with `#` are comments.
  *
  * @throws Error that names the number of the first wrong line
  */
@@ -60,12 +63,15 @@ export function parseOperators(text: string): Operators {
 }
 
 function parseLine(line: string): Operator | undefined {
-  const { email = '', role: name, applicationId, passkey } = LINE.exec(line)?.groups ?? {};
+  const { email = '', role: name, applicationId, recover, passkey } = LINE.exec(line)?.groups ?? {};
   const role = ROLES.find((known) => known === name);
   const id = applicationId?.toLowerCase();
-  const isComplete = role === 'team' ? id !== undefined && UUID.test(id) : id === undefined;
+  const isTeam = role === 'team';
+  const isComplete = isTeam ? id !== undefined && UUID.test(id) && !recover : id === undefined;
   if (!role || !isComplete) return undefined;
-  return { email, role, applicationIds: id ? [id] : [], needsPasskey: passkey !== undefined };
+  // Users belong to all applications, so a team never may.
+  const mayRecover = role === 'admin' || recover !== undefined;
+  return { email, role, applicationIds: id ? [id] : [], mayRecover, needsPasskey: passkey !== undefined };
 }
 
 /** Requires a passkey if either line does. */
@@ -88,6 +94,18 @@ export function createPasskeyDemand({ operators, operatorsFile: path }: Operator
     const before = last;
     if (path !== undefined) last = readOperators(path) ?? before;
     return [before, last].some((each) => each?.get(toEmailKey(email))?.needsPasskey);
+  };
+}
+
+/**
+ * Returns a function that says whether somebody is an operator by the file as it is now, or as it was when it last could
+ * be read.
+ */
+export function createOperatorCheck({ operators, operatorsFile: path }: OperatorSettings): (email: string) => boolean {
+  let last = operators;
+  return (email) => {
+    if (path !== undefined) last = readOperators(path) ?? last;
+    return last?.has(toEmailKey(email)) ?? false;
   };
 }
 

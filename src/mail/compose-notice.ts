@@ -5,10 +5,11 @@ import type { LoginCodeKeys } from '../domain/login/login-code.ts';
 import { createMuteToken } from '../domain/login/muted-addresses.ts';
 import { type DueNotice, LINK_DAYS, type NoticeLinks } from '../domain/notices/due-notices.ts';
 import type { NoticeKind } from '../domain/notices/store-notice.ts';
-import { ENGLISH, LANGUAGES, type Language } from '../texts/texts.ts';
+import { ENGLISH, LANGUAGES, type Language, type TextKey } from '../texts/texts.ts';
 import { createMuteLink, type Mail, supportOf } from './mail.ts';
 
 const NOT_ME = ['mail.addressChanged.undo'] as const;
+const STOP = ['account.recovery.submit'] as const;
 
 export interface ComposeParts {
   /** The URL of the login page. That of the account page is next to it. */
@@ -35,7 +36,8 @@ export function composeNotice(
   const path = noticeLinks[kind]?.({ id: row.id, userId, recipient: to, value, changedAt: at });
   const url = path && authPageUrl.replace(/\/login$/, '/account') + path;
   const duration = language.duration(LINK_DAYS, 'day');
-  const undo = url ? { link: { text: NOT_ME, url }, duration } : {};
+  const text = kind === 'recoveryStarted' ? STOP : NOT_ME;
+  const undo = url ? { link: { text, url }, duration } : {};
   const notice = { to, language, application: toApplication(row, language), host, at, value, ...undo };
   switch (kind) {
     case 'identityLinked':
@@ -44,10 +46,28 @@ export function composeNotice(
     case 'addressChanged':
     case 'addressReplaced':
       return createNotice(url ? kind : 'addressReplaced', { ...notice, value: showEmail(value) });
+    case 'recovered':
+    case 'recoveredFormer':
+      return createNotice('recovered', { ...notice, value: listLost(language, value) });
     default:
       return createNotice(kind, notice);
   }
 }
+
+/** @param removals names of `REMOVALS`, comma-separated */
+function listLost(language: Language, removals: string): string {
+  const lost = removals.split(',').flatMap((removal) => LOST.get(removal) ?? []);
+  const names = (lost.length > 0 ? lost : (['mail.recovered.nothing'] as const)).map((key) => language.text(key));
+  return new Intl.ListFormat(language.tag, { type: 'conjunction' }).format(names);
+}
+
+/** The texts of what was removed. Users have no second factor yet. */
+const LOST: ReadonlyMap<string, TextKey> = new Map([
+  ['ADDRESS', 'mail.recovered.address'],
+  ['PASSKEYS', 'mail.recovered.passkeys'],
+  ['WALLET', 'mail.recovered.wallet'],
+  ['IDENTITIES', 'mail.recovered.identities'],
+]);
 
 function invite(
   row: ApplicationOf & Pick<DueNotice, 'initiateLoginUri'>,
@@ -183,6 +203,27 @@ const NOTICES = {
     notYou: 'mail.passkeyRemoved.notYou',
     value: 'name',
   },
+  recovered: {
+    kind: 'recovery notice',
+    subject: 'mail.recovered.subject',
+    text: 'mail.recovered.text',
+    notYou: 'mail.walletLinked.notYou',
+    value: 'removed',
+  },
+  recoveryFailed: {
+    kind: 'recovery notice',
+    subject: 'mail.recoveryFailed.subject',
+    text: 'mail.recoveryFailed.text',
+    notYou: 'mail.walletLinked.notYou',
+    value: undefined,
+  },
+  recoveryStarted: {
+    kind: 'recovery notice',
+    subject: 'mail.recoveryStarted.subject',
+    text: 'mail.recoveryStarted.text',
+    notYou: 'mail.recoveryStarted.notYou',
+    value: undefined,
+  },
   walletLinked: {
     kind: 'wallet notice',
     subject: 'mail.walletLinked.subject',
@@ -197,7 +238,7 @@ const NOTICES = {
     notYou: 'mail.walletLinked.notYou',
     value: 'address',
   },
-} as const satisfies Record<Exclude<NoticeKind, 'invitation'>, object>;
+} as const satisfies Record<Exclude<NoticeKind, 'invitation' | 'recoveredFormer'>, object>;
 
 interface Notice extends Pick<Mail, 'to' | 'language' | 'application' | 'link'> {
   /** The host of the login page. */

@@ -29,6 +29,8 @@ export interface Language {
   ago(count: number, unit: 'second' | 'minute'): string;
   /** Returns the date in UTC, such as `January 2, 2030`. */
   date(instant: Date): string;
+  /** Returns the date and the time in UTC, such as `January 2, 2030 at 11:30 AM UTC`. */
+  moment(instant: Date): string;
 }
 
 export function createLanguage(tag: string, catalogue: Catalogue): Language {
@@ -60,8 +62,15 @@ export function createLanguage(tag: string, catalogue: Catalogue): Language {
       dates ??= new Intl.DateTimeFormat(tag, { dateStyle: 'long', timeZone: 'UTC' });
       return dates.format(instant);
     },
+    moment: (instant) => new Intl.DateTimeFormat(tag, MOMENT).format(instant),
   };
 }
+
+/** `dateStyle` names no time zone. */
+const MOMENT = {
+  ...({ year: 'numeric', month: 'long', day: 'numeric', hour: 'numeric', minute: '2-digit' } as const),
+  ...({ timeZone: 'UTC', timeZoneName: 'short' } as const),
+};
 
 const PLACEHOLDER = /\{(\w+)\}/g;
 

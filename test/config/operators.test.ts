@@ -27,6 +27,7 @@ Linus@example.com team ${OTHER.toUpperCase()} passkey
     email: 'Ada@example.com',
     role: 'admin',
     applicationIds: [],
+    mayRecover: true,
     needsPasskey: false,
   });
   expect(operators.get('grace@example.com')).toMatchObject({ role: 'support', needsPasskey: true });
@@ -35,6 +36,18 @@ Linus@example.com team ${OTHER.toUpperCase()} passkey
     applicationIds: [ID, OTHER],
     needsPasskey: true,
   });
+});
+
+test.each([
+  ['admin', true],
+  ['admin recover', true],
+  ['support', false],
+  ['support recover passkey', true],
+  ['viewer recover', true],
+  ['viewer passkey', false],
+  [`team ${ID}`, false],
+])('whether %s may make recovery links: %s', (words, mayRecover) => {
+  expect(parseOperators(`ada@example.com ${words}\n`).get('ada@example.com')).toMatchObject({ mayRecover });
 });
 
 test('an address may be in Unicode, and is found in every spelling of its domain', () => {
@@ -53,6 +66,8 @@ test.each([
   ['a team without an application', 'ada@example.com team'],
   ['a team with no ID', 'ada@example.com team shop'],
   ['an admin of one application', `ada@example.com admin ${ID}`],
+  ['a team that recovers', `ada@example.com team ${ID} recover`],
+  ['words in another order', 'ada@example.com support passkey recover'],
   ['more behind it', 'ada@example.com admin passkey please'],
 ])('a line with %s is refused by its number, without its text', (_, line) => {
   expect(() => parseOperators(`vera@example.com viewer\n${line}\n`)).toThrow(/^line 2 (?!.*ada)/);

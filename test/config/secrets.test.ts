@@ -126,7 +126,7 @@ describe('named admin keys', () => {
     'are refused with the right %j, which the message does not repeat',
     (list) => {
       const problem =
-        'line 3 must end with rights, comma-separated, each one of login-page, support, read, applications, all';
+        'line 3 must end with rights, comma-separated, each one of login-page, support, recover, read, applications, all';
       expect(() => parseAdminKeys(`\nada:${key}\ngrace:${key}x:${list}\n`)).toThrow(new Error(problem));
     },
   );

@@ -69,7 +69,7 @@ const OF_APPLICATIONS = ['UpdateApplication'];
 const OF_GRANTS = ['EndGrant', 'EndUserGrant'];
 /** What no process remembers. */
 const UNREMEMBERED =
-  /^(Create|Add|BatchGet|BatchPut|Get|Introspect|Invite|List|Check|Renew|Exchange|Generate|Send|Redeliver|Complete|Cancel)|(Attendees|Event|Webhook|CheckIn|SigningKey|Logo|Passkey|Identity|Invitation)$|^(Update|Reactivate)User$|^UpdateGroup$/;
+  /^(Create|Add|BatchGet|BatchPut|Get|Introspect|Invite|List|Check|Renew|Exchange|Generate|Send|Redeliver|Complete|Cancel)|(Attendees|Event|Webhook|CheckIn|SigningKey|Logo|Passkey|Identity|Invitation|RecoveryLink)$|^(Update|Reactivate)User$|^UpdateGroup$/;
 
 it('every operation that ends something is tested here', () => {
   const others = OPERATIONS.map(({ method }) => method.name).filter((name) => !UNREMEMBERED.test(name));

@@ -8,6 +8,7 @@ import { UserService } from '../../gen/usher/v1/user_pb.ts';
 import { WebhookService } from '../../gen/usher/v1/webhook_pb.ts';
 import { refusal, success, validationFailed } from '../support/answers.ts';
 import { MINUTE, TestClock } from '../support/clock.ts';
+import { insertRecoveryLink } from '../support/samples.ts';
 import {
   adminClient,
   beginSession,
@@ -305,6 +306,7 @@ describe('an operator', () => {
     await sql`
       insert into consents (application_id, user_id, client_id, client_name, scope_names, created_at)
       values (${tenant.id}, ${userId}, 'https://client.test/', ${email}, '{}', now())`;
+    await insertRecoveryLink(service.database, userId);
     // A new table of users needs a row here.
     const tables = await sql`
       select distinct table_name from information_schema.columns

@@ -1,5 +1,15 @@
 import { renderAccount } from '../../src/modules/account/pages/account.ts';
 import { renderAccountForm, renderAccountMessage, renderAccountSignIn } from '../../src/modules/account/pages/form.ts';
+import {
+  renderAddressCode,
+  renderConfirm,
+  renderDeadLink,
+  renderDigits,
+  renderEarlyLink,
+  renderLinkForm,
+  renderNewAddress,
+  renderRecovered,
+} from '../../src/modules/account/pages/recover.ts';
 import { renderPasskeyWays } from '../../src/modules/passkeys/account.ts';
 import { renderIdentities } from '../../src/modules/providers/pages/render-identities.ts';
 import { renderSignIns } from '../../src/modules/remembered-sign-ins/account.ts';
@@ -120,6 +130,63 @@ export const ACCOUNT_SCREENS: readonly Screen[] = [
     render: (language) => renderAccountMessage(accountView(language), 'account.deleted', 'account.deleted.text'),
   },
 ];
+
+const LOSSES = {
+  isNew: false,
+  name: USER.name,
+  newEmail: 'ada@example.org',
+  email: USER.email,
+  passkeys: PASSKEYS.map(({ name }) => name),
+  providers: ['Acme'],
+  walletAddress: USER.walletAddress,
+};
+
+/** The pages of a recovery link. */
+export const RECOVER_SCREENS: readonly Screen[] = [
+  { name: 'recover-link', render: (language) => renderLinkForm(recoverView(language)) },
+  { name: 'recover-digits', render: (language) => renderDigits(recoverView(language)) },
+  {
+    name: 'recover-digits-wrong',
+    render: (language) =>
+      renderDigits({ ...recoverView(language), alert: language.text('recover.digits.wrong', { count: 4 }) }),
+  },
+  { name: 'recover-dead', render: (language) => renderDeadLink(recoverView(language)) },
+  {
+    name: 'recover-early',
+    render: (language) => renderEarlyLink(recoverView(language), new Date('2026-11-30T11:30:00Z')),
+  },
+  { name: 'recover-address', render: (language) => renderNewAddress(recoverView(language)) },
+  { name: 'recover-address-code', render: (language) => renderAddressCode(recoverView(language), LOSSES.newEmail) },
+  { name: 'recover-confirm', render: (language) => renderConfirm(recoverView(language), LOSSES, 'once') },
+  {
+    name: 'recover-confirm-first',
+    render: (language) =>
+      renderConfirm(
+        recoverView(language),
+        {
+          ...LOSSES,
+          isNew: true,
+          name: null,
+          newEmail: null,
+          email: null,
+          passkeys: [],
+          providers: [],
+          walletAddress: null,
+        },
+        'once',
+      ),
+  },
+  { name: 'recover-done', render: (language) => renderRecovered(recoverView(language)) },
+];
+
+function recoverView(language: Language) {
+  return {
+    ...formView(language),
+    place: { path: '/recover', query: [] },
+    recoverPath: '/recover',
+    entered: { link: 'Vb3n0ZqT7xK2mL9sWc4Yd8RfH1pUaJ6gEoNiXtQyBvM' },
+  };
+}
 
 const IDENTITIES = [
   {

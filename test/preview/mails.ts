@@ -74,6 +74,20 @@ export const MAILS: readonly MailExample[] = [
       }),
   },
   {
+    name: 'mail-recovery-started',
+    create: (language) =>
+      createNotice('recoveryStarted', {
+        ...accessNotice(language, ''),
+        application: { name: language.text('account.title') },
+        duration: language.duration(7, 'day'),
+        link: { text: ['account.recovery.submit'], url: `https://${HOST}/account/recovery?t=${'x'.repeat(32)}` },
+      }),
+  },
+  {
+    name: 'mail-recovered',
+    create: (language) => createNotice('recovered', accessNotice(language, language.text('mail.recovered.passkeys'))),
+  },
+  {
     name: 'mail-deleted',
     create: (language) =>
       createNotice('accountDeleted', {

@@ -21,7 +21,7 @@ import { type ProviderView, renderProviderForms } from '../../src/modules/provid
 import { renderContinue } from '../../src/modules/remembered-sign-ins/pages/continue.ts';
 import { WALLET_VIEW } from '../../src/modules/wallets/module.ts';
 import type { Language } from '../../src/texts/texts.ts';
-import { ACCOUNT_SCREENS } from './account-screens.ts';
+import { ACCOUNT_SCREENS, RECOVER_SCREENS } from './account-screens.ts';
 import { BAKERY, SHOP } from './brands.ts';
 import { CONSENT_SCREENS } from './consent-screens.ts';
 import { DEVICE_SCREENS } from './device-screens.ts';
@@ -143,6 +143,7 @@ export const SCREENS: readonly Screen[] = [
     render: (language: Language) => renderError(kind, pageView(language)),
   })),
   ...ACCOUNT_SCREENS,
+  ...RECOVER_SCREENS,
   ...DEVICE_SCREENS,
   ...CONSENT_SCREENS,
 ];

@@ -18,6 +18,7 @@ import {
   parametersOf,
 } from '../support/oidc.ts';
 import { getUserinfo, post, redeem, refresh } from '../support/oidc-client.ts';
+import { makeRecoveryLink, recover } from '../support/recovery.ts';
 import { adminClient, clientsOf, createTenant, type TestService, type TestUser } from '../support/service.ts';
 import type { Wallet } from '../support/wallet.ts';
 
@@ -318,6 +319,12 @@ const ROWS: readonly Row[] = [
     there: SESSION,
   },
   { way: 'EndUserSessions', end: (_, { user }) => admin.endUserSessions({ userId: user.id }), here: ALL, there: ALL },
+  {
+    way: 'the use of a recovery link, of a lost passkey',
+    end: async (_, { user }) => recover(new LoginBrowser(service), await makeRecoveryLink(service, user)),
+    here: ALL,
+    there: ALL,
+  },
   { way: 'DeactivateUser', end: (_, { user }) => admin.deactivateUser({ userId: user.id }), here: ALL, there: ALL },
   { way: 'DeleteUser', end: (_, { user }) => admin.deleteUser({ userId: user.id }), here: ALL, there: ALL },
   { way: 'EraseUser', end: (_, { user }) => admin.eraseUser({ userId: user.id }), here: ALL, there: ALL },

@@ -5,6 +5,7 @@ import { decodeJwt } from 'jose';
 import type { Operation } from '../../src/api/catalogue.ts';
 import { AuthTokens } from '../../src/domain/tokens/auth-tokens.ts';
 import { OPERATIONS } from './operations.ts';
+import { insertRecoveryLink } from './samples.ts';
 import {
   adminClient,
   clientsOf,
@@ -62,6 +63,14 @@ const LISTS: Readonly<Record<string, List>> = {
       const { id: applicationId } = await createTenant(service);
       const add = async () => (await adminClient(service).createApiKey({ applicationId })).apiKeyId;
       return { fields: { applicationId }, add };
+    },
+  },
+  'AdminService/ListRecoveryLinks': {
+    items: 'recoveryLinks',
+    key: 'recoveryLinkId',
+    async open({ service }) {
+      const { id: userId } = await createTestUser(service);
+      return { fields: { userId }, add: () => insertRecoveryLink(service.database, userId, 'REVOKED') };
     },
   },
   'AdminService/ListApplications': {

@@ -88,6 +88,7 @@ const MAKE: Readonly<Record<Variable, (values: SampleValues, fixture: SampleFixt
   GRANT_ID: () => randomUUID(),
   GROUP_ID: async (_, { service }) => (await createTestGroup(service)).groupId,
   NEW_GROUP_NAME: () => newGroupName(),
+  RECOVERY_LINK_ID: async (values, { service }) => insertRecoveryLink(service.database, await values.get('USER_ID')),
   PASSKEY_ID: async (values, { service }) => insertPasskey(service.database, await values.get('USER_ID')),
 };
 
@@ -143,6 +144,10 @@ const PREPARE: Readonly<Record<string, (values: SampleValues, fixture: SampleFix
       applicationId: await values.get('APPLICATION_ID'),
       inClaim: true,
     }),
+  'AdminService/ListRecoveryLinks': async (values, { service }) => {
+    const userId = await values.get('USER_ID');
+    await twice(() => insertRecoveryLink(service.database, userId, 'REVOKED'));
+  },
   'AdminService/ListUserSessions': signIn,
   'AdminService/ListUserApplications': signIn,
   'AdminService/ListApplications': (_, { service }) => createTenant(service),
@@ -240,6 +245,21 @@ async function invite(service: { readonly url: string }, { id: applicationId }: 
   const { email } = await createTestUser(service);
   const { invitation } = await adminClient(service).inviteUser({ applicationId, email });
   return invitation?.invitationId ?? '';
+}
+
+/** Stores a recovery link, which nobody can use, and returns its ID: an admin key can make 20 a day. */
+export async function insertRecoveryLink(
+  { sql }: Pick<TestDatabase, 'sql'>,
+  userId: string,
+  status = 'OPEN',
+): Promise<string> {
+  const id = randomUUID();
+  await sql`
+    insert into recovery_links (id, user_id, digest, code_hmac, address_key, removes, created_by, created_at, usable_at,
+      expires_at, status, ended_at)
+    values (${id}, ${userId}, ${Buffer.from(id)}, '', '', '{PASSKEYS}', 'admin', now(), now(),
+      now() + interval '1 hour', ${status}, ${status === 'OPEN' ? null : new Date()})`;
+  return id;
 }
 
 async function twice(act: () => Promise<unknown>): Promise<void> {

@@ -27,7 +27,9 @@ export type TestService = Awaited<ReturnType<typeof startTestService>>;
 export type Tenant = Awaited<ReturnType<typeof createTenant>>;
 export type TestUser = Awaited<ReturnType<typeof createTestUser>>;
 
-export interface TestServiceOptions extends Overrides {
+export interface TestServiceOptions extends Omit<Overrides, 'sendMail'> {
+  /** Undefined: Usher sends no e-mails. By default, it sends them nowhere. */
+  readonly sendMail?: Overrides['sendMail'] | undefined;
   /** Shares a database between two instances. */
   readonly database?: TestDatabase;
   /** The configuration of another instance, to share its secrets. */
@@ -49,8 +51,8 @@ export async function startTestService(options: TestServiceOptions = {}) {
     ...(oidcSigningKeys && { secrets: { ...base.secrets, oidcSigningKeys } }),
     ...options.config,
   };
-  const sendMail = config.smtp ? {} : { sendMail: async () => {} };
-  const service = await startServer(config, { logger: silent, ...sendMail, ...options });
+  const { sendMail = 'sendMail' in options || config.smtp ? undefined : async () => {}, ...overrides } = options;
+  const service = await startServer(config, { logger: silent, ...overrides, ...(sendMail && { sendMail }) });
   openServices.add(service.url);
   const close = async () => {
     // A service waits half a second for requests on their way, on connections that are open.

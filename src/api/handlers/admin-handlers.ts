@@ -40,6 +40,9 @@ import { completeLogin } from '../../domain/login/complete-login.ts';
 import { getLoginIntent } from '../../domain/login/get-login-intent.ts';
 import { deletePasskeyByOperator } from '../../domain/passkeys/delete-passkey.ts';
 import { listPasskeys, type Passkey } from '../../domain/passkeys/list-passkeys.ts';
+import { createRecoveryLink } from '../../domain/recovery/create-recovery-link.ts';
+import { listRecoveryLinks } from '../../domain/recovery/list-recovery-links.ts';
+import { revokeRecoveryLink } from '../../domain/recovery/revoke-recovery-link.ts';
 import { listUserSessions } from '../../domain/sessions/list-user-sessions.ts';
 import { addApplicationUser } from '../../domain/users/add-application-user.ts';
 import { createUser } from '../../domain/users/create-user.ts';
@@ -129,6 +132,14 @@ export function createAdminHandlers(parts: ServiceParts): ServiceHandlers<typeof
     deleteUserIdentity: (call, fields) => deleteUserIdentity(call, fields),
     listPasskeys: async (call, fields) => ({ passkeys: (await listPasskeys(call, fields)).map(toPasskey) }),
     deletePasskey: (call, fields) => deletePasskeyByOperator(call, fields),
+
+    async createRecoveryLink(call, fields) {
+      const { recoveryLink, ...secrets } = await createRecoveryLink(call, parts, fields);
+      return { recoveryLink: toMessage(recoveryLink), ...secrets };
+    },
+    listRecoveryLinks: async (call, fields) =>
+      toPage('recoveryLinks', await listRecoveryLinks(call, pageTokens, fields), toMessage),
+    revokeRecoveryLink,
 
     addApplicationUser,
     inviteUser: async (call, fields) => ({ invitation: toMessage(await inviteUserAsOperator(call, codeKeys, fields)) }),

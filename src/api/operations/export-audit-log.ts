@@ -72,6 +72,7 @@ const COLUMNS = [
   'ipAddress',
   'requestId',
   'onBehalfBy',
+  'note',
 ] as const;
 
 function toJson(event: AuditEvent): string {

@@ -84,6 +84,8 @@ const eventColumns = {
   ...columns,
   /** Who has signed in on behalf of the user who is the resource. */
   onBehalfBy: text('on_behalf_by'),
+  /** Why an operator has done it. Erased with the user. */
+  note: text('note'),
 };
 
 /** Who changed what. A row is inserted by the statement that makes the change. */

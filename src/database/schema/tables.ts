@@ -12,6 +12,7 @@ import { NOTICE_TABLES } from './notice-schema.ts';
 import { OIDC_TABLES } from './oidc-schema.ts';
 import { OPERATIONS_TABLES } from './operations-schema.ts';
 import { PASSKEY_TABLES } from './passkey-schema.ts';
+import { RECOVERY_TABLES } from './recovery-schema.ts';
 import { CORE_TABLES } from './schema.ts';
 import { SESSION_TABLES } from './session-schema.ts';
 import type { TableFacts } from './table-facts.ts';
@@ -28,6 +29,7 @@ export const TABLES: readonly TableFacts[] = [
   ...INTENT_TABLES,
   ...API_KEY_TABLES,
   ...INVITATION_TABLES,
+  ...RECOVERY_TABLES,
   ...EVENT_TABLES,
   ...NOTICE_TABLES,
   ...AUDIT_TABLES,

@@ -51,18 +51,20 @@ export interface Change {
   readonly id?: SQL;
   /** Who has signed in on behalf of the user. */
   readonly onBehalfBy?: SQL;
+  /** Why an operator has done it. */
+  readonly note?: SQL;
 }
 
 /** Returns the CTE `audit`. Add it to every statement that changes data. */
 export function auditEvent(change: Change): SQL {
-  const { resource, from, applicationId = p.uuid('applicationId'), id = p.uuid('auditId'), onBehalfBy } = change;
+  const { resource, from, applicationId = p.uuid('applicationId'), id = p.uuid('auditId'), onBehalfBy, note } = change;
   return sql`audit as (
     insert into audit_events
       (application_id, occurred_at, id, actor_type, actor, action, resource, ip_address, request_id
-        ${onBehalfBy ? sql`, on_behalf_by` : sql``})
+        ${onBehalfBy ? sql`, on_behalf_by` : sql``}${note ? sql`, note` : sql``})
     select ${applicationId}, ${p.instant('now')}, ${id}, ${p.text('auditActorType')},
       ${p.text('auditActor')}, ${p.text('auditAction')}, ${resource}::text, ${p.text('auditIpAddress')},
-      ${p.text('auditRequestId')}${onBehalfBy ? sql`, ${onBehalfBy}` : sql``}
+      ${p.text('auditRequestId')}${onBehalfBy ? sql`, ${onBehalfBy}` : sql``}${note ? sql`, ${note}` : sql``}
     from ${from})`;
 }
 

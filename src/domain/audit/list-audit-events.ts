@@ -20,13 +20,14 @@ import { createList, selectPage } from '../pages/list.ts';
 export type AuditEvent = typeof auditEvents.$inferSelect;
 
 /** Returns an event as ListAuditEvents has it in JSON. */
-export function presentAuditEvent({ id, applicationId, occurredAt, onBehalfBy, ...event }: AuditEvent) {
+export function presentAuditEvent({ id, applicationId, occurredAt, onBehalfBy, note, ...event }: AuditEvent) {
   return {
     auditEventId: id,
     occurredAt: occurredAt.toISOString(),
     ...event,
     ...(applicationId !== NO_APPLICATION && { applicationId }),
     ...(onBehalfBy !== null && { onBehalfBy }),
+    ...(note !== null && { note }),
   };
 }
 

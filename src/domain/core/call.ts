@@ -19,6 +19,8 @@ export interface Call {
   readonly now: Date;
   /** Adds one to a count that operators see in a chart. */
   readonly count?: ((name: CountName) => void) | undefined;
+  /** The name of the admin key, the ID of the API key, or the user ID of the operator. Empty for others. */
+  readonly actor?: string | undefined;
   /** The version of the row that the caller has seen. An update of another version is refused. */
   readonly ifVersion?: string | undefined;
   /**

@@ -15,6 +15,7 @@ export const PAGE_ERRORS = {
   TOO_MANY_CHANGES: ['resource_exhausted', 'Too many changes'],
   TOO_MANY_CODES: ['resource_exhausted', 'Too many codes'],
   TOO_MANY_PASSKEYS: ['failed_precondition', 'Too many passkeys'],
+  RECOVERY_LINK_NOT_VALID: ['not_found', 'Recovery link no longer valid'],
   TOO_MANY_SIGN_INS: ['resource_exhausted', 'Too many sign-ins'],
   UNKNOWN_IDENTITY: ['not_found', 'Unknown identity'],
   UNKNOWN_PASSKEY: ['not_found', 'Unknown passkey'],
@@ -57,6 +58,7 @@ const CALL_ERRORS = {
   INVITATION_NOT_FOUND: ['not_found', 'Invitation not found'],
   LOGIN_INTENT_NOT_FOUND: ['not_found', 'Login intent not found'],
   PASSKEY_NOT_FOUND: ['not_found', 'Passkey not found'],
+  RECOVERY_LINK_NOT_FOUND: ['not_found', 'Recovery link not found'],
   USER_NOT_FOUND: ['not_found', 'User not found'],
   WEBHOOK_NOT_FOUND: ['not_found', 'Webhook not found'],
 
@@ -94,6 +96,12 @@ const CALL_ERRORS = {
   TOO_MANY_SIGNING_KEYS: ['failed_precondition', 'Too many signing keys'],
   TOO_MANY_WEBHOOKS: ['resource_exhausted', 'Too many webhooks'],
   WEBHOOK_NOT_ACTIVE: ['failed_precondition', 'Webhook is not active'],
+
+  NO_ACCOUNT_PAGE: ['failed_precondition', 'No account page'],
+  TOO_MANY_RECOVERY_LINKS: ['resource_exhausted', 'Too many recovery links'],
+  USER_HAS_SIGNED_IN: ['failed_precondition', 'User has signed in'],
+  USER_IS_OPERATOR: ['failed_precondition', 'User is an operator'],
+  USER_NOT_ACTIVE: ['failed_precondition', 'User not active'],
 
   HTTP2_REQUIRED: ['unimplemented', 'This method needs HTTP/2'],
   TOO_MANY_MESSAGES: ['resource_exhausted', 'Too many messages on one stream'],

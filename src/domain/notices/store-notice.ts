@@ -20,6 +20,10 @@ export type NoticeKind =
   | 'newDevice'
   | 'passkeyAdded'
   | 'passkeyRemoved'
+  | 'recovered'
+  | 'recoveredFormer'
+  | 'recoveryFailed'
+  | 'recoveryStarted'
   | 'walletLinked'
   | 'walletRemoved';
 

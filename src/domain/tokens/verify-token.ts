@@ -17,9 +17,12 @@ export type Algorithm = 'EdDSA' | 'ES256';
 /**
  * How a user signed in: by code (`email`), wallet or passkey on the login page, on another page that called
  * CompleteLogin (`page`), or at a provider. For a provider it is the provider's ID. `issuer`: the token does not say it.
- * With `impersonation`, somebody else has signed in on behalf of the user.
+ * With `impersonation`, somebody else has signed in on behalf of the user. No application ever learns of `recovery`, by
+ * the link of an operator.
  */
-export type SignInMethod = 'email' | 'wallet' | 'passkey' | 'page' | 'issuer' | typeof IMPERSONATION | ProviderMethod;
+export type SignInMethod =
+  | ('email' | 'wallet' | 'passkey' | 'page' | 'issuer' | typeof IMPERSONATION | 'recovery')
+  | ProviderMethod;
 
 /** The method of a sign-in on behalf of a user. It is never fresh, and browsers do not remember it. */
 export const IMPERSONATION = 'impersonation';

@@ -33,8 +33,8 @@ const removePersonalData = statement('remove_personal_data')`
     update login_intents i set ip_address = null, user_agent = null, started_from = null from erased
     where i.user_id = erased.id and (i.ip_address is not null or i.started_from is not null)
   ), addresses_left as (
-    -- The event of the erasure keeps the address of its caller.
-    update audit_events e set ip_address = '' from erased
+    -- The event of the erasure keeps the address of its caller. An event with a note has an address.
+    update audit_events e set ip_address = '', note = null from erased
     where e.resource = erased.id::text and e.ip_address <> '' and e.action <> 'AdminService/EraseUser'
   )
   select from erased`;

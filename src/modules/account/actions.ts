@@ -18,6 +18,7 @@ import { exportAccount, selectOwnGroups } from './domain/export-account.ts';
 import { beginAccountLogin, finishAccountLogin, signOut } from './login.ts';
 import { renderAccount } from './pages/account.ts';
 import { renderAccountForm, renderAccountMessage, renderAccountSignIn } from './pages/form.ts';
+import { RECOVER_ACTIONS } from './recover.ts';
 import {
   type AccountAction,
   type AccountRequest,
@@ -28,6 +29,7 @@ import {
   viewOf,
 } from './request.ts';
 import { endSignIns, showEndSignIns } from './sign-ins.ts';
+import { showStop, stopByNotice } from './stop.ts';
 
 /** @param sections what all parts add to the page and to the export */
 export const createAccountActions = (sections: readonly AccountSection[]): readonly AccountAction[] => [
@@ -51,6 +53,9 @@ export const createAccountActions = (sections: readonly AccountSection[]): reado
   { method: 'POST', path: '/account/undo', form: 'choice', run: undoChange },
   { method: 'GET', path: '/account/sign-ins', form: 'choice', run: showEndSignIns },
   { method: 'POST', path: '/account/sign-ins', form: 'choice', run: endSignIns },
+  { method: 'GET', path: '/account/recovery', form: 'choice', run: showStop },
+  { method: 'POST', path: '/account/recovery', form: 'choice', run: stopByNotice },
+  ...RECOVER_ACTIONS,
   { method: 'POST', path: '/account/sessions/end', form: 'choice', run: changing('', endSession) },
   { method: 'POST', path: '/account/sessions/end-all', form: 'choice', run: changing('', endSessions) },
   {

@@ -34,7 +34,13 @@ export async function showAddress(request: AccountRequest): Promise<void> {
 /** Sends a code to the new address. The page is the same if another user has the address. */
 export async function sendAddressCode(request: AccountRequest, { user }: Account): Promise<void> {
   const { call, browser, context, fields, parts } = request;
-  const { changeId, email, code, isDecoy } = await createAddressCode(call, parts.codes, browser, user.id, fields);
+  const { changeId, email, code, isDecoy } = await createAddressCode(
+    call,
+    parts.codes,
+    browser,
+    { userId: user.id, of: user.id },
+    fields,
+  );
   redirect(request, '/email/code', { change: changeId });
   const muteUrl = `${parts.authPageUrl}/mute?t=${createMuteToken(parts.codes.keys, email, call.now)}`;
   const mail = createAddressCodeMail({ ...envelopeFor(request, email), code, muteUrl });
@@ -112,7 +118,7 @@ interface AddressCodeMail extends Pick<Mail, 'to' | 'language' | 'application'> 
 }
 
 /** Returns the e-mail with the code that a change of the address requires. It goes to the new address. */
-function createAddressCodeMail({ code, host, muteUrl, ...envelope }: AddressCodeMail): Mail {
+export function createAddressCodeMail({ code, host, muteUrl, ...envelope }: AddressCodeMail): Mail {
   const duration = envelope.language.duration(LOGIN_CODE_MINUTES, 'minute');
   return {
     ...envelope,

@@ -1,4 +1,5 @@
 /** The account page, where people see and change what Usher stores about them. Other modules add sections and actions. */
+import { createOperatorCheck } from '../../config/operators.ts';
 import type { NoticeLinks } from '../../domain/notices/due-notices.ts';
 import type { Action } from '../../login-page/offer/login-request.ts';
 import type { PageOffer } from '../../login-page/offer/page-offer.ts';
@@ -6,6 +7,7 @@ import { sendPage } from '../../login-page/pages/responses.ts';
 import type { Module } from '../module.ts';
 import { createAccountActions } from './actions.ts';
 import { createBrowserSignIn } from './cookie.ts';
+import { createStopToken } from './domain/stop-recovery.ts';
 import { createUndoToken } from './domain/undo-address-change.ts';
 import { beginAccountLogin } from './login.ts';
 import { renderAccountForm, renderAccountMessage } from './pages/form.ts';
@@ -16,10 +18,10 @@ import { createSignInsToken } from './sign-ins.ts';
 export const accountModule: Module<AccountConfig> = {
   name: 'account',
   settings: ACCOUNT_SETTINGS,
-  offer({ allowAccountDeletion }, { accountKeys: keys }) {
+  offer(config, { accountKeys: keys }) {
     const signInsLink: NoticeLinks[keyof NoticeLinks] = ({ userId, changedAt }) =>
       `/sign-ins?t=${createSignInsToken(keys, userId, changedAt)}`;
-    const own = { keys, allowDeletion: allowAccountDeletion };
+    const own = { keys, allowDeletion: config.allowAccountDeletion, isOperator: createOperatorCheck(config) };
     const withOwn = (run: AccountAction['run']): Action['run'] => {
       return (request) => run({ ...request, own });
     };
@@ -43,6 +45,7 @@ export const accountModule: Module<AccountConfig> = {
         clientAllowed: signInsLink,
         deviceAllowed: signInsLink,
         newDevice: signInsLink,
+        recoveryStarted: ({ value: linkId, changedAt }) => `/recovery?t=${createStopToken(keys, linkId, changedAt)}`,
       },
     };
     return { pages };

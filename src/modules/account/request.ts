@@ -18,6 +18,8 @@ interface AccountParts {
   readonly keys: readonly Buffer[];
   /** Whether people may delete their account. */
   readonly allowDeletion: boolean;
+  /** Whether the person with the address is an operator of the console. */
+  readonly isOperator: (email: string) => boolean;
 }
 
 export interface AccountRequest extends LoginRequest {

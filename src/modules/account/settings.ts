@@ -1,4 +1,5 @@
 import type { Config } from '../../config/config.ts';
+import type { OperatorSettings } from '../../config/operators.ts';
 import { parseBoolean } from '../../config/parse-setting.ts';
 import { setting, type ValuesOf } from '../../config/setting.ts';
 
@@ -11,4 +12,4 @@ export const ACCOUNT_SETTINGS = {
   ),
 };
 
-export interface AccountConfig extends Config, ValuesOf<typeof ACCOUNT_SETTINGS> {}
+export interface AccountConfig extends Config, OperatorSettings, ValuesOf<typeof ACCOUNT_SETTINGS> {}

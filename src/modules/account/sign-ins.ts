@@ -5,6 +5,7 @@ import { openToken, sealToken } from '../../domain/crypto/aes-gcm.ts';
 import { endUserSessions } from '../../domain/lifecycle/end-user-sessions.ts';
 import { removeAdded } from '../../domain/lifecycle/remove-added.ts';
 import { LINK_DAYS } from '../../domain/notices/due-notices.ts';
+import { followNoticeLink } from '../../domain/users/still-signed-in.ts';
 import { html } from '../../http/html.ts';
 import { pickFields } from '../../login-page/offer/login-context.ts';
 import { sendPage } from '../../login-page/pages/responses.ts';
@@ -51,7 +52,7 @@ export async function endSignIns(request: AccountRequest): Promise<void> {
   try {
     if (!signIn) throw new ServiceError('USER_NOT_FOUND');
     const { userId, at } = signIn;
-    await endUserSessions(call, { userId });
+    await endUserSessions(await followNoticeLink(call, signIn), { userId });
     await removeAdded(call, { userId, addedSince: new Date(at.getTime() - CLOCK_SKEW_MS) });
     parts.onSignedOut(userId);
     sendPage(context, 200, renderAccountMessage(viewOf(request), 'account.signIns.done', 'account.undo.done.text'));

@@ -148,6 +148,7 @@ const NOBODY: SignedInOperator = {
   email: '',
   role: 'viewer',
   applicationIds: [],
+  mayRecover: false,
   needsPasskey: false,
   userId: '',
   name: null,

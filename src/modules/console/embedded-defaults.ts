@@ -7,7 +7,7 @@ const email = 'operator@example.com';
 
 /** The only operator, until `OPERATORS_FILE` is set. */
 export const TRIAL_OPERATORS: Operators = new Map([
-  [email, { email, role: 'admin', applicationIds: [], needsPasskey: false }],
+  [email, { email, role: 'admin', applicationIds: [], mayRecover: true, needsPasskey: false }],
 ]);
 
 /** Returns the port after that of the API, or 0 for any free port. */

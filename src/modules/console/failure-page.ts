@@ -16,13 +16,15 @@ export function sendFailurePage(request: ConsoleRequest, error: ServiceError | H
   sendProblem(request, status, headingOf(error), status === 503 && renderBusy(request));
 }
 
-/** Answers that the role of the operator is too low, and names the needed role. */
+/** Answers that the role of the operator is too low, and names the needed role, or the word of `OPERATORS_FILE`. */
 export function sendRefusal(request: ConsoleRequest, needed: Role): void {
   const { role } = request.operator;
-  const text =
-    role === 'team' && includesRole(role, needed)
+  const isTeam = role === 'team';
+  const text = !includesRole(role, needed)
+    ? `It needs the role ${needed}, and you have the role ${role}.`
+    : isTeam
       ? 'A team may use the pages of its own applications only.'
-      : `It needs the role ${needed}, and you have the role ${role}.`;
+      : 'It needs the word recover in your line of OPERATORS_FILE.';
   sendProblem(request, 403, 'Your role does not allow this', html`<p>${text}</p>\n${renderKept(request)}`);
 }
 

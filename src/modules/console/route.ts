@@ -28,6 +28,8 @@ export interface ConsoleRoute {
   readonly role: Exclude<Role, 'team'> | 'anyone';
   /** Whether the route needs a sign-in of the last 15 minutes. */
   readonly isSensitive?: true;
+  /** Whether only operators may use the route who may make recovery links. */
+  readonly needsRecover?: true;
   /** Whether a team may use the route although its path names no application. */
   readonly isForTeams?: true;
   /** Whether the form may contain a file. */
@@ -39,7 +41,7 @@ export interface ConsoleRoute {
   readonly showForm?: Run;
 }
 
-type Options = Pick<ConsoleRoute, 'isSensitive' | 'isForTeams' | 'takesFile' | 'takesList'>;
+type Options = Pick<ConsoleRoute, 'isSensitive' | 'needsRecover' | 'isForTeams' | 'takesFile' | 'takesList'>;
 
 export function get(role: ConsoleRoute['role'], path: string, run: Run, options: Options = {}): ConsoleRoute {
   return { method: 'GET', path, role, run, ...options };
@@ -70,8 +72,9 @@ export function findRoute(
 }
 
 /** Returns whether the operator may use the route. A team has the rights of support in its own applications. */
-export function mayUse({ route, params }: FoundRoute, { role, applicationIds }: SignedInOperator): boolean {
+export function mayUse({ route, params }: FoundRoute, { role, applicationIds, mayRecover }: SignedInOperator): boolean {
   if (route.role === 'anyone') return true;
+  if (route.needsRecover && !mayRecover) return false;
   if (!includesRole(role, route.role)) return false;
   if (role !== 'team' || route.isForTeams) return true;
   return params.a !== undefined && applicationIds.includes(params.a.toLowerCase());

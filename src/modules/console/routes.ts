@@ -42,6 +42,7 @@ import { createGroupByForm, GROUP_ACTIONS, showDeleteGroup, showGroup, showGroup
 import { showHealth } from './pages/health.ts';
 import { createKey, revokeKey, rotateKey, showKeys, showRevokeKey, showRotateKey } from './pages/keys.ts';
 import { showOverview } from './pages/overview.ts';
+import { makeRecoveryLink, revokeRecoveryLinkByForm, showRecovery } from './pages/recovery.ts';
 import { search } from './pages/search.ts';
 import { showUserApplications, showUserSessions } from './pages/user-activity.ts';
 import {
@@ -67,6 +68,7 @@ import { type ConsoleRoute, get, getAndPost, post } from './route.ts';
 import { endSignIn, finishSignIn, followLink, startSignIn } from './sign-in.ts';
 
 const SENSITIVE = { isSensitive: true } as const;
+const RECOVER = { isSensitive: true, needsRecover: true } as const;
 
 export const ROUTES: readonly ConsoleRoute[] = [
   get('anyone', '/login', startSignIn),
@@ -92,6 +94,8 @@ export const ROUTES: readonly ConsoleRoute[] = [
   post('support', '/users/:u/deactivate', USER_ACTIONS.deactivate),
   post('support', '/users/:u/end-sessions', USER_ACTIONS.endSessions),
   post('support', '/users/:u/reactivate', USER_ACTIONS.reactivate),
+  ...getAndPost('viewer', '/users/:u/recovery', showRecovery, makeRecoveryLink, RECOVER),
+  post('viewer', '/users/:u/recovery/revoke', revokeRecoveryLinkByForm, showRecovery, RECOVER),
   ...getAndPost('admin', '/users/:u/delete', showDeleteUser, END_USER_ACTIONS.delete, SENSITIVE),
   ...getAndPost('admin', '/users/:u/erase', showEraseUser, END_USER_ACTIONS.erase, SENSITIVE),
 

@@ -45,7 +45,7 @@ function createPasskeyOffer(
     accountSection: { exportData: exportPasskeys },
     noticeLinks: {
       passkeyAdded: ({ id: passkeyId, userId, changedAt }) =>
-        `/passkey?t=${createPasskeyToken(accountKeys, { userId, passkeyId }, changedAt)}`,
+        `/passkey?t=${createPasskeyToken(accountKeys, { userId, passkeyId, at: changedAt })}`,
     },
   };
   if (!loginMethods.includes('passkey')) return shared;

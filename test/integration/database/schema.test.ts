@@ -26,6 +26,9 @@ const GLOBAL_KEYS = {
   usher_migrations_pkey: 'id',
   // Attempts are limited before it is known for which application.
   rate_limits_pkey: 'key',
+  recovery_links_digest_key: 'digest',
+  recovery_links_open_key: 'user_id',
+  recovery_links_pkey: 'id',
   // A browser is known whichever application it has signed in to.
   known_origins_pkey: 'key',
   // A passkey, and an account at another provider, belong to their user, in whichever application.
@@ -57,6 +60,7 @@ const TABLES_WITHOUT_APPLICATION = [
   'muted_addresses',
   'passkeys',
   'rate_limits',
+  'recovery_links',
   'remembered_sign_ins',
   'unfinished_changes',
   'user_cutoffs',
@@ -80,6 +84,7 @@ const IMPERSONAL = [
   /^login_intents\.(locale|method|nonce|prompt|redirect_uri|response_mode|state)$/,
   /^notices\.(kind|language)$/,
   /^passkeys\.(rp_id|transports)$/,
+  /^recovery_links\.(removes|status)$/,
   /^(oidc_grants|remembered_sign_ins|sessions)\.method$/,
   // Of a list that operators have chosen.
   /^(consents|login_intents|oidc_grants)\.scope_names$/,

@@ -28,19 +28,27 @@ export interface AddressCode {
   readonly isDecoy: boolean;
 }
 
+/** Whose address changes, and what the change is part of: the user's own sign-in, or a recovery link. */
+interface ChangeOf {
+  readonly userId: string;
+  /** The ID of the user or of the link. */
+  readonly of: string;
+}
+
 /**
- * Login codes belong to a login intent. For a change of address, a UUID of the user and the change takes the place of
- * its ID. So the changes in two tabs do not mix, and nobody else can complete them. `changeId` may be any text.
+ * Login codes belong to a login intent. For a change of address, a UUID of the user, or of the recovery link, and the
+ * change takes the place of its ID. So the changes in two tabs do not mix, and nobody else can complete them. `changeId`
+ * may be any text.
  */
-function codesOf(userId: string, browser: Browser, changeId: string) {
-  const digest = hash('sha256', `${userId} ${changeId}`, 'buffer');
+function codesOf(of: string, browser: Browser, changeId: string) {
+  const digest = hash('sha256', `${of} ${changeId}`, 'buffer');
   const loginIntentId = toUuid(digest.subarray(0, 16));
   return { applicationId: ACCOUNT_APPLICATION_ID, loginIntentId, browserDigest: browser.digest };
 }
 
 /** Returns the address of a change that this browser has begun, or an empty string. */
-export async function findNewAddress(call: Call, browser: Browser, userId: string, changeId: string): Promise<string> {
-  return (await findLatestCode(call, codesOf(userId, browser, changeId)))?.email ?? '';
+export async function findNewAddress(call: Call, browser: Browser, of: string, changeId: string): Promise<string> {
+  return (await findLatestCode(call, codesOf(of, browser, changeId)))?.email ?? '';
 }
 
 const addressRules = { email: emailAddress };
@@ -48,13 +56,14 @@ const addressRules = { email: emailAddress };
 /**
  * Returns a code for the new address, valid for 10 minutes in this browser. The limits of strangers apply.
  *
+ * @param isRefused whether nobody may take the address
  * @throws ServiceError `Too many codes`
  */
 export async function createAddressCode(
   call: Call,
   settings: LoginCodeSettings,
   browser: Browser,
-  userId: string,
+  { userId, of, isRefused = false }: ChangeOf & { readonly isRefused?: boolean },
   request: Unchecked<keyof typeof addressRules>,
 ): Promise<AddressCode> {
   const { email } = check(request, addressRules);
@@ -62,10 +71,10 @@ export async function createAddressCode(
   const owner = await findUserByEmail(call, email);
   const familiarity = await findFamiliarity(call, settings.keys, browser, email);
   const hasMuted = await isMutedFor(call, settings.keys, { email, familiarity });
-  const isDecoy = (owner !== undefined && owner.id !== userId) || hasMuted;
+  const isDecoy = (owner !== undefined && owner.id !== userId) || hasMuted || isRefused;
   const length = await admitLoginCode(call, settings, { browser, email, familiarity: 'stranger' });
   const login = {
-    ...codesOf(userId, browser, changeId),
+    ...codesOf(of, browser, changeId),
     email,
     walletAddress: null,
     identityId: null,
@@ -77,6 +86,26 @@ export async function createAddressCode(
 }
 
 const codeRules = { changeId: text({ max: 64, min: 0 }), code: enteredCode };
+
+/**
+ * Returns the address that the latest code was sent to, if the code is right.
+ *
+ * @throws ServiceError `Wrong code`, `Code no longer valid`
+ */
+export async function requireAddressCode(
+  call: Call,
+  settings: LoginCodeSettings,
+  browser: Browser,
+  { userId, of }: ChangeOf,
+  request: Unchecked<keyof typeof codeRules>,
+): Promise<string> {
+  const { changeId, code } = check(request, codeRules);
+  const codes = codesOf(of, browser, changeId);
+  const latest = await findLatestCode(call, codes);
+  if (!latest) throw new ServiceError('CODE_NOT_VALID');
+  await requireRightCode(call, settings, { ...codes, latest, wasSent: latest.userId === userId }, code);
+  return latest.email;
+}
 
 /**
  * Gives the user the address that the latest code was sent to, and returns the change. It may be none: the user may have
@@ -91,12 +120,8 @@ export async function changeAddress(
   userId: string,
   request: Unchecked<keyof typeof codeRules>,
 ): Promise<EmailChange> {
-  const { changeId, code } = check(request, codeRules);
-  const codes = codesOf(userId, browser, changeId);
-  const latest = await findLatestCode(call, codes);
-  if (!latest) throw new ServiceError('CODE_NOT_VALID');
-  await requireRightCode(call, settings, { ...codes, latest, wasSent: latest.userId === userId }, code);
-  const change = await changeOwnEmail(call, { userId, email: latest.email });
+  const email = await requireAddressCode(call, settings, browser, { userId, of: userId }, request);
+  const change = await changeOwnEmail(call, { userId, email });
   await markEmailVerified(call, { userId, email: change.to });
   return change;
 }

@@ -5,6 +5,7 @@ import { applications } from '../../../database/schema/schema.ts';
 import { nullable, p, statement, t } from '../../../database/sql/template.ts';
 import type { Call } from '../../../domain/core/call.ts';
 import { listAccountSessions } from '../../../domain/grants/list-account-sessions.ts';
+import { recoveryLinkColumns, selectLinkColumns } from '../../../domain/recovery/recovery-link.ts';
 import type { User } from '../../../domain/users/user.ts';
 
 /**
@@ -18,12 +19,13 @@ export async function exportAccount(
   sections: readonly { exportData?(call: Call, userId: string): Promise<object> }[],
 ) {
   const userId = user.id;
-  const [sessions, logins, memberships, ofGroups, invited, [origins], ...others] = await Promise.all([
+  const [sessions, logins, memberships, ofGroups, invited, recoveries, [origins], ...others] = await Promise.all([
     listAccountSessions(call, userId),
     call.run(selectLogins, { userId }),
     call.run(selectMemberships, { userId }),
     call.run(selectOwnGroups, { userId }),
     call.run(selectInvitations, { userId }),
+    call.run(selectRecoveries, { userId, now: call.now }),
     call.run(countKnownOrigins, { userId, now: call.now }),
     ...sections.map((section) => section.exportData?.(call, userId) ?? {}),
   ]);
@@ -36,6 +38,7 @@ export async function exportAccount(
     applications: memberships,
     groups: ofGroups,
     invitations: invited,
+    recoveryLinks: recoveries,
     ...origins,
     ...Object.assign({}, ...others),
   };
@@ -73,6 +76,13 @@ const selectInvitations = statement('select_account_invitations', {
   ...{ applicationId, email, createdAt, expiresAt, acceptedAt },
 })`
   select application_id, email, created_at, expires_at, accepted_at from invitations
+  where user_id = ${p.uuid('userId')} order by created_at desc, id limit 1000`;
+
+const { createdBy: _, recoveryLinkId: __, userId: ___, ...recoveryColumns } = recoveryLinkColumns;
+
+/** Who has made them is not the user's data. */
+const selectRecoveries = statement('select_account_recoveries', recoveryColumns)`
+  select ${selectLinkColumns('recovery_links')} from recovery_links
   where user_id = ${p.uuid('userId')} order by created_at desc, id limit 1000`;
 
 /** Exported as a number: browsers and networks are stored as HMACs, which tell the user nothing. */

@@ -37,6 +37,7 @@ import {
 } from '../parts/panel.ts';
 import type { ConsolePage } from '../route.ts';
 import { includesRole } from '../signed-in-operator.ts';
+import { nameShortly } from './recovery.ts';
 import { renderActivity } from './user-activity.ts';
 
 export async function showUsers(request: ConsoleRequest): Promise<ConsolePage> {
@@ -165,7 +166,9 @@ export async function showUser(request: ConsoleRequest): Promise<ConsolePage> {
 <h1>${isolate(name)}</h1>
 <p class="soft">${isolate(showEmail(user.email))} ${renderTag(user)}</p>
 </div>
-${includesRole(operator.role, 'support') && renderActions(user, path)}
+<div class="actions tight">${operator.mayRecover && renderLinkButton(`${path}/recovery`, `${nameShortly(user)} has lost …`, '')}${
+      includesRole(operator.role, 'support') && renderActions(user, path)
+    }</div>
 </div>
 ${renderNote(request)}
 ${renderProblem(request, USER_FIELDS)}
@@ -198,11 +201,9 @@ function renderTag({ deactivatedAt }: User): Html {
 
 function renderActions(user: User, path: string): Html {
   const about = isolate(showEmail(user.email));
-  return html`<div class="actions tight">${
-    user.deactivatedAt
-      ? renderActionButton(`${path}/reactivate`, 'Reactivate', 'second', about)
-      : renderActionButton(`${path}/deactivate`, 'Deactivate', 'danger', about)
-  }</div>`;
+  return user.deactivatedAt
+    ? renderActionButton(`${path}/reactivate`, 'Reactivate', 'second', about)
+    : renderActionButton(`${path}/deactivate`, 'Deactivate', 'danger', about);
 }
 
 function renderGroup({ groupId, name }: Awaited<ReturnType<typeof listUserGroups>>['rows'][number]): Html {

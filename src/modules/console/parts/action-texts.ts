@@ -43,6 +43,8 @@ export const ACTION_TEXTS: ReadonlyMap<string, ActionText> = new Map([
     CancelLogin: 'Cancelled a login',
     EndUserSessions: 'Ended every session',
     EndUserGrant: 'Ended a grant',
+    CreateRecoveryLink: 'Made a recovery link',
+    RevokeRecoveryLink: 'Revoked a recovery link',
   }),
   ...rowsOf('AdminService/', 'group', {
     CreateGroup: 'Created a group',
@@ -72,6 +74,11 @@ export const ACTION_TEXTS: ReadonlyMap<string, ActionText> = new Map([
     AcceptInvitation: 'Accepted an invitation',
     EndClient: 'Ended a client',
     ExpireInvitation: 'Withdrew an expired invitation',
+  }),
+  ...rowsOf('RecoveryService/', 'user', {
+    Use: 'Got the account back',
+    Stop: 'Stopped a recovery',
+    Fail: 'Ended a recovery link by wrong codes',
   }),
   ...rowsOf('', 'webhook', { DisableWebhook: 'Disabled a webhook' }),
   ...rowsOf('EventService/', 'text', {

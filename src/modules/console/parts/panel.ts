@@ -54,6 +54,7 @@ const NOTES: Readonly<Record<string, string>> = {
   invited: 'Invited.',
   withdrawn: 'The invitation is revoked.',
   revoked: 'The key no longer works.',
+  linkRevoked: 'The link no longer works.',
   redelivered: 'The redelivery has started. Reload the page to see the answer.',
   tested: 'A test message is on its way. Reload the page to see the answer.',
   'checked-in': 'Checked in.',

@@ -4,6 +4,7 @@ import { ServiceError } from '../../../domain/core/errors.ts';
 import { openToken, sealToken } from '../../../domain/crypto/aes-gcm.ts';
 import { endUserSessions } from '../../../domain/lifecycle/end-user-sessions.ts';
 import { deletePasskey } from '../../../domain/passkeys/delete-passkey.ts';
+import { followNoticeLink } from '../../../domain/users/still-signed-in.ts';
 
 /** How long a passkey is young that was added after a sign-in without another one. */
 export const YOUNG_PASSKEY_DAYS = 7;
@@ -14,10 +15,12 @@ const PURPOSE = 'remove a new passkey';
 interface AddedPasskey {
   readonly userId: string;
   readonly passkeyId: string;
+  /** When it was added. */
+  readonly at: Date;
 }
 
 /** Returns the token of the link, which works for 7 days. */
-export function createPasskeyToken(keys: readonly Buffer[], { userId, passkeyId }: AddedPasskey, at: Date): string {
+export function createPasskeyToken(keys: readonly Buffer[], { userId, passkeyId, at }: AddedPasskey): string {
   return sealToken(keys, JSON.stringify([userId, passkeyId, at.getTime() + LIFETIME_MS]), PURPOSE);
 }
 
@@ -26,18 +29,19 @@ export function readPasskeyToken(keys: readonly Buffer[], token: string, now: Da
   const text = openToken(keys, token, PURPOSE);
   if (text === undefined) return undefined;
   const [userId, passkeyId, expiresAt] = JSON.parse(text);
-  return now.getTime() < expiresAt ? { userId, passkeyId } : undefined;
+  return now.getTime() < expiresAt ? { userId, passkeyId, at: new Date(expiresAt - LIFETIME_MS) } : undefined;
 }
 
 /**
  * Removes the passkey, and then ends every sign-in of the user. A second click ends the sign-ins again: the first may
  * have failed between the two.
  *
- * @throws ServiceError `User not found`
+ * @throws ServiceError `User not found` as `followNoticeLink` does
  */
 export async function removeAddedPasskey(call: Call, added: AddedPasskey): Promise<void> {
-  await deletePasskey(call, added).catch((error: unknown) => {
+  const asNotified = await followNoticeLink(call, added);
+  await deletePasskey(asNotified, added).catch((error: unknown) => {
     if (!(error instanceof ServiceError)) throw error;
   });
-  await endUserSessions(call, added);
+  await endUserSessions(asNotified, added);
 }
