@@ -32,7 +32,7 @@ export const maySignIn = sql`exists (${added(p.uuid('applicationId'), p.uuid('us
 
 /**
  * Returns the condition that the application is restricted, and that the user may not enter it. Not by a union, which
- * Citus refuses in a statement that asks it of several applications.
+ * distributed tables do not allow in a statement that asks it of several applications.
  */
 export function isRefused(applicationId: SQLWrapper, userId: SQLWrapper): SQL {
   return sql`(select a.restrict_access from applications a where a.id = ${applicationId})
