@@ -1,8 +1,10 @@
 /** What `npm run test:lab -- faults src/domain` plants. */
+import { readFileSync } from 'node:fs';
 import { stripTypeScriptTypes } from 'node:module';
 import { runInNewContext } from 'node:vm';
 import { describe, expect, test } from 'vitest';
 import { plantInStatement } from '../lab/faults/fault.ts';
+import { SENDERS } from '../lab/faults/fault-worker.ts';
 import { findFaults } from '../lab/faults/find-faults.ts';
 
 const show = (text: string) =>
@@ -106,6 +108,10 @@ describe('SQL', () => {
       'select from a where b >= 1 and c',
     ]);
   });
+});
+
+test('the code that sends statements has the places where faults are planted', () => {
+  for (const { file, find } of SENDERS) expect(readFileSync(file, 'utf8').split(find)).toHaveLength(2);
 });
 
 test('a comment beside the code answers for a kind of fault', () => {

@@ -16,14 +16,24 @@ declare module 'vitest' {
 }
 
 const RUNNER = resolve(import.meta.dirname, 'fault-runner.ts');
-const DRIVER = 'src/database/sql/driver.ts';
-const CLIENT = 'createClient = postgres;';
-/** Postgres gets statements without marks. */
-const MARKED_CLIENT = `createClient = (...options) => {
-  const client = postgres(...options);
-  const { unsafe } = client;
-  return Object.assign(client, { unsafe: (text, ...rest) => unsafe(globalThis.$statement(text), ...rest) });
-};`;
+
+/** Where statements are sent: each gets the text that is planted. */
+export const SENDERS = [
+  {
+    file: 'src/database/connection/connection.ts',
+    find: '.execute(sql, ',
+    replace: '.execute(globalThis.$statement(sql), ',
+  },
+  {
+    file: 'src/database/sql/driver.ts',
+    find: 'createClient = postgres;',
+    replace: `createClient = (...options) => {
+      const client = postgres(...options);
+      const { unsafe } = client;
+      return Object.assign(client, { unsafe: (text, ...rest) => unsafe(globalThis.$statement(text), ...rest) });
+    };`,
+  },
+];
 
 export class FaultWorker implements AsyncDisposable {
   readonly #vitest: Vitest;
@@ -38,16 +48,17 @@ export class FaultWorker implements AsyncDisposable {
     server.on('request', (request, response) => this.#hear(request, response));
   }
 
-  /** @param sources those of `src` with faults */
-  static async create(sources: ReadonlyMap<string, FaultyFile>): Promise<FaultWorker> {
+  /** @param files code that the tests run instead of what stands in the files */
+  static async create(files: Iterable<FaultyFile>): Promise<FaultWorker> {
+    const texts = new Map([...files].map(({ file, text }) => [file, text]));
     const plugin = {
       name: 'faults',
       enforce: 'pre' as const,
       transform(text: string, path: string) {
         const file = relative(process.cwd(), path);
-        if (file !== DRIVER) return sources.get(file)?.text;
-        if (!text.includes(CLIENT)) throw new Error(`${DRIVER} has no ${CLIENT}`);
-        return text.replace(CLIENT, MARKED_CLIENT);
+        const own = texts.get(file);
+        const sender = SENDERS.find((each) => each.file === file);
+        return sender ? (own ?? text).replace(sender.find, sender.replace) : own;
       },
     };
     const silent = new Writable({ write: (_text, _encoding, done) => done() });

@@ -18,7 +18,8 @@ import { findFaults } from './find-faults.ts';
 import { CACHE, type Candidate, compareCandidates, findCandidates, recordTests, type TestFile } from './record.ts';
 import { formatReport, type Verdict } from './report.ts';
 
-const WORKERS = 2;
+/** More than cores: a fault often makes its test wait. */
+const WORKERS = 4;
 /** Of the tests that reach a fault, the cheapest run, up to this CPU time without it. */
 const BUDGET_CPU_MS = 10_000;
 const PATIENCE = 20;
@@ -40,7 +41,7 @@ const postgres = await startTemplateServer(temporary);
 stack.defer(() => postgres.close());
 process.env.TEMPLATE_SERVER_URL = postgres.url;
 const workers: FaultWorker[] = [];
-for (let count = 0; count < WORKERS; count++) workers.push(stack.use(await FaultWorker.create(sources)));
+for (let count = 0; count < WORKERS; count++) workers.push(stack.use(await FaultWorker.create(sources.values())));
 
 const tests = await recordTests(workers, sources);
 const candidates = findCandidates(tests);
@@ -51,9 +52,9 @@ const invalid = await findInvalid(tests);
 const RESULTS = join(CACHE, 'results');
 const lines = existsSync(RESULTS) ? readFileSync(RESULTS, 'utf8').split('\n').filter(Boolean) : [];
 const results = new Map(lines.map((line): [string, Verdict] => JSON.parse(line)));
-const chosen = [...sources.values()]
-  .filter(({ file }) => wanted.some((path) => file === path || file.startsWith(`${path}/`)))
-  .flatMap(({ faults }) => faults)
+const inOrder = wanted.flatMap((path) => files.filter((file) => file === path || file.startsWith(`${path}/`)));
+const chosen = [...new Set(inOrder)]
+  .flatMap((file) => sources.get(file)?.faults ?? [])
   .filter((fault) => !invalid.has(fault.id));
 const tried = chosen.filter((fault) => !values.survivors || results.get(keyOf(fault))?.result !== 'noticed');
 
