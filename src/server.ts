@@ -15,6 +15,8 @@ import { openDelivery } from './delivery/open-delivery.ts';
 import { ApiKeys } from './domain/api-keys/api-keys.ts';
 import { openClock } from './domain/core/database-clock.ts';
 import { RowCipher } from './domain/crypto/aes-gcm.ts';
+import { deriveLoginCodeKeys } from './domain/login/login-code.ts';
+import { UnknownAddresses } from './domain/login/record-attempt.ts';
 import { SignUpRules } from './domain/login/sign-up-rules.ts';
 import { AdminKeys } from './domain/operators/admin-keys.ts';
 import { PageTokens } from './domain/pages/list.ts';
@@ -107,7 +109,8 @@ export async function startServer(config: FullConfig, overrides: Overrides = {})
   const [shutdown, closing] = [new AbortController(), new AbortController()];
   const jobs: Promise<void>[] = [];
   const apiKeys = new ApiKeys(database.eachWithin(requestTimeoutMs), clock);
-  const counts = new MemoryCounts({ apiKeys, clock, database, delivery, logger, mailer });
+  const unknownAddresses = new UnknownAddresses(deriveLoginCodeKeys(secrets.encryptionKeys));
+  const counts = new MemoryCounts({ apiKeys, clock, database, delivery, logger, mailer, unknownAddresses });
   stack.defer(async () => {
     await Promise.all(jobs);
     await counts.save(requestTimeoutMs);
@@ -148,6 +151,7 @@ export async function startServer(config: FullConfig, overrides: Overrides = {})
     signUps: new SignUpRules(config.blockedEmailDomains),
     tokens,
     trustedProxies,
+    unknownAddresses,
     url: listener.url,
     webhooksPerApplication,
   };

@@ -88,4 +88,5 @@ export const OPENED_BY: Readonly<Record<keyof typeof AdminService.method, readon
   setGroupAccess: ['applications'],
 
   listAuditEvents: ['support', 'read'],
+  listSignInAttempts: ['support', 'read'],
 };

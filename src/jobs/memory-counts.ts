@@ -5,6 +5,7 @@ import type { Run } from '../database/sql/statement.ts';
 import { p, statement } from '../database/sql/template.ts';
 import type { ApiKeys } from '../domain/api-keys/api-keys.ts';
 import type { CountName } from '../domain/core/call.ts';
+import type { UnknownAddresses } from '../domain/login/record-attempt.ts';
 import { pause } from '../pause.ts';
 
 const INTERVAL_MS = 60_000;
@@ -17,10 +18,11 @@ interface CountedParts {
   readonly logger: Pick<Logger, 'warn'>;
   /** The counters of both count from the start of the process. */
   readonly mailer: { readonly outcomes: Readonly<Record<'sent' | 'failed', number>> };
+  readonly unknownAddresses: Pick<UnknownAddresses, 'save'>;
   readonly delivery: { readonly outcomes: Readonly<Record<'pending' | 'succeeded' | 'failed', number>> };
 }
 
-/** Keeps the use of API keys and the counts of charts in memory, and stores them about once a minute. */
+/** Keeps the use of API keys, the counts of charts and those of unknown addresses in memory, and stores them about once a minute. */
 export class MemoryCounts {
   readonly #parts: CountedParts;
   readonly #counts = new HourlyCounts();
@@ -42,10 +44,11 @@ export class MemoryCounts {
   }
 
   async save(timeoutMs: number): Promise<void> {
-    const { apiKeys, clock, database, logger } = this.#parts;
+    const { apiKeys, clock, database, logger, unknownAddresses } = this.#parts;
     const run = database.within(performance.now() + timeoutMs);
     const warn = (message: string) => (error: unknown) => logger.warn({ err: error }, message);
     await apiKeys.saveUses(run).catch(warn('API key usage not stored'));
+    await unknownAddresses.save(run, clock()).catch(warn('sign-in attempts not stored'));
     this.#addTotals(clock());
     await this.#counts.save(run).catch(warn('hourly counts not stored'));
   }

@@ -17,14 +17,14 @@ import { showForm } from './show-form.ts';
 
 export const ACTIONS: readonly Action[] = [
   { method: 'GET', path: '/login', form: 'choice', run: (request) => showForm(request, 'choice') },
-  { method: 'POST', path: '/login/email', needs: 'email', form: 'choice', run: sendCode },
-  { method: 'POST', path: '/login/email/again', needs: 'email', form: 'code', run: sendCode },
+  { method: 'POST', path: '/login/email', needs: 'email', signsInBy: 'email', form: 'choice', run: sendCode },
+  { method: 'POST', path: '/login/email/again', needs: 'email', signsInBy: 'email', form: 'code', run: sendCode },
   { method: 'GET', path: '/login/code', needs: 'email', form: 'code', run: (request) => showForm(request, 'code') },
   { method: 'GET', path: '/login/link', needs: 'email', form: 'link', run: (request) => showForm(request, 'link') },
-  { method: 'POST', path: '/login/link', needs: 'email', form: 'link', run: sendCode },
+  { method: 'POST', path: '/login/link', needs: 'email', signsInBy: 'email', form: 'link', run: sendCode },
   { method: 'GET', path: '/login/name', needs: 'email', form: 'name', run: (request) => showForm(request, 'name') },
-  { method: 'POST', path: '/login/name', needs: 'email', form: 'name', run: nameUser },
-  { method: 'POST', path: '/login/code', needs: 'email', form: 'code', run: redeemCode },
+  { method: 'POST', path: '/login/name', needs: 'email', signsInBy: 'email', form: 'name', run: nameUser },
+  { method: 'POST', path: '/login/code', needs: 'email', signsInBy: 'email', form: 'code', run: redeemCode },
   {
     method: 'GET',
     path: '/login/closed',
@@ -43,6 +43,9 @@ async function sendCode(request: LoginRequest): Promise<void> {
   const { digits, wait, ...code } = await createLoginCode(call, parts, browser, fields);
   redirectToForm(request, 'code', { figures: { digits, wait } });
   sendCodeMail(request, code);
+  if (!code.isUnknown) return;
+  call.count?.('refused_sign_ins');
+  parts.unknownAddresses.add(code.intent.applicationId, browser.address);
 }
 
 async function redeemCode(request: LoginRequest): Promise<void> {

@@ -10,6 +10,7 @@ import { STRICT_TRANSPORT_SECURITY } from '../http/tls.ts';
 import { ACTIONS } from './actions.ts';
 import { bindAnswer, identifyBrowser, isOwnForm } from './browser/browser-cookie.ts';
 import { placeOf, readLanguageChoice, rememberLanguage } from './browser/language-choice.ts';
+import { keepRefusal } from './offer/keep-attempt.ts';
 import { readLoginFields, readPostedForm } from './offer/login-context.ts';
 import {
   type Action,
@@ -30,7 +31,16 @@ export interface LoginPageServices
   extends CallLog,
     Pick<
       LoginPageParts,
-      'authPageUrl' | 'clock' | 'database' | 'mailer' | 'notices' | 'onSignedOut' | 'providers' | 'signUps' | 'tokens'
+      | 'authPageUrl'
+      | 'clock'
+      | 'database'
+      | 'mailer'
+      | 'notices'
+      | 'onSignedOut'
+      | 'providers'
+      | 'signUps'
+      | 'tokens'
+      | 'unknownAddresses'
     > {
   /** Limits requests of browsers in flight. */
   readonly loginAdmission: Admission;
@@ -118,8 +128,8 @@ async function runAction(action: Action, request: LoginRequest): Promise<Remark 
     return (await action.run(request)) ?? undefined;
   } catch (error) {
     if (!(error instanceof ServiceError)) throw error;
-    if (action.failedSignIns?.includes(error.reason)) request.call.count?.('refused_sign_ins');
     await answerProblem(request, action.form, error);
+    if (action.signsInBy) await keepRefusal(request, action.signsInBy, error);
     return error;
   }
 }

@@ -9,7 +9,9 @@ import { findApplicationOfClient, findLoginApplication } from '../domain/login/f
 import { findLoginState } from '../domain/login/find-login-state.ts';
 import { LINK_WALLET } from '../domain/login/find-to-link.ts';
 import { findLoginIntent, type LoginIntent } from '../domain/login/login-intent.ts';
+import { hasCompleted } from '../domain/sessions/browser.ts';
 import { createFormNonce, keepAnswer, readEmailCookie } from './browser/browser-cookie.ts';
+import { keepAttempt } from './offer/keep-attempt.ts';
 import { type LoginRequest, loginPathOf } from './offer/login-request.ts';
 import { alertFor, alertKeyOf } from './pages/alerts.ts';
 import { renderChoice, renderLink } from './pages/choice.ts';
@@ -35,6 +37,12 @@ const RENDER = {
   name: renderName,
   refused: renderRefused,
 };
+
+const DEAD_ENDS = {
+  completed: 'LOGIN_INTENT_COMPLETED',
+  expired: 'LOGIN_INTENT_EXPIRED',
+  unavailable: 'LOGIN_METHOD_NOT_ENABLED',
+} as const;
 
 /** The forms that need the method `email`. A wallet, passkey or provider may say who is refused, too. */
 const OF_EMAIL = ['code', 'link', 'name'];
@@ -64,6 +72,8 @@ export async function showForm(request: LoginRequest, form: FormPage) {
   const kind = state.kind === 'open' && isClosed ? 'unavailable' : state.kind;
   if (kind !== 'open') {
     sendErrorPage(context, kind, viewLogin(request, state));
+    // Back leads here, too, when the answer no longer works.
+    if (kind !== 'completed' || !hasCompleted(browser, state)) await keepAttempt(request, DEAD_ENDS[kind]);
   } else {
     const latest = form === 'code' ? await findCode(request, state) : undefined;
     // The page for the code names the address that has got it, whatever the person enters in other tabs.

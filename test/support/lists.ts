@@ -6,6 +6,7 @@ import type { Operation } from '../../src/api/catalogue.ts';
 import { AuthTokens } from '../../src/domain/tokens/auth-tokens.ts';
 import { OPERATIONS } from './operations.ts';
 import { insertRecoveryLink } from './samples.ts';
+import { refuseSignIn } from './restricted-access.ts';
 import {
   adminClient,
   clientsOf,
@@ -54,6 +55,13 @@ const LISTS: Readonly<Record<string, List>> = {
       };
       const seen = new Set<string>();
       return { fields: { applicationId }, add };
+    },
+  },
+  'AdminService/ListSignInAttempts': {
+    items: 'signInAttempts',
+    key: 'userId',
+    open({ service, tenant }) {
+      return { fields: { applicationId: tenant.id }, add: () => refuseSignIn(service, tenant) };
     },
   },
   'AdminService/ListApiKeys': {

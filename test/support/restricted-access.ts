@@ -1,5 +1,12 @@
 /** Applications that only some users may enter, for tests. */
-import { adminClient, createTestGroup, createTestUser, type TestUser } from './service.ts';
+import {
+  adminClient,
+  createLoginIntent,
+  createTestGroup,
+  createTestUser,
+  type Tenant,
+  type TestUser,
+} from './service.ts';
 
 /** How an operator lets a user into a restricted application, or not at all. */
 export const STANDINGS = ['added', 'in a group', 'neither'] as const;
@@ -32,4 +39,20 @@ export async function restrict(service: { url: string }, applicationId: string) 
       return user;
     },
   };
+}
+
+/** Refuses the sign-in of a user, by default a new one, because the application demands more. Returns the user's ID. */
+export async function refuseSignIn(
+  service: { url: string },
+  tenant: Tenant,
+  user?: { readonly id: string },
+): Promise<string> {
+  const admin = adminClient(service);
+  const { id: userId } = user ?? (await createTestUser(service));
+  const loginIntentId = await createLoginIntent(service, tenant, { requiredAssurance: 'TWO_FACTORS' });
+  await admin.completeLogin({ loginIntentId, userId }).then(
+    () => Promise.reject(new Error('The sign-in was not refused')),
+    () => undefined,
+  );
+  return userId;
 }

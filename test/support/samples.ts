@@ -6,6 +6,7 @@ import type { Operation } from '../../src/api/catalogue.ts';
 import { refusal, success } from './answers.ts';
 import type { TestDatabase } from './database.ts';
 import type { Answer } from './protocols.ts';
+import { refuseSignIn } from './restricted-access.ts';
 import {
   ADMIN_KEY,
   adminClient,
@@ -152,6 +153,10 @@ const PREPARE: Readonly<Record<string, (values: SampleValues, fixture: SampleFix
   'AdminService/ListUserApplications': signIn,
   'AdminService/ListApplications': (_, { service }) => createTenant(service),
   'AdminService/ListAuditEvents': (_, { service }) => createTenant(service),
+  'AdminService/ListSignInAttempts': async (values, { service, tenant }) => {
+    const id = await values.get('USER_ID');
+    await twice(() => refuseSignIn(service, tenant, { id }));
+  },
 };
 
 /** The answers to another application, of operations that name no event and no webhook. */

@@ -36,8 +36,9 @@ import { deactivateUser, deleteUser, eraseUser, reactivateUser } from '../../dom
 import { endUserSessions } from '../../domain/lifecycle/end-user-sessions.ts';
 import { removeApplicationUser } from '../../domain/lifecycle/remove-application-user.ts';
 import { cancelLogin } from '../../domain/login/cancel-login.ts';
-import { completeLogin } from '../../domain/login/complete-login.ts';
+import { completeLoginElsewhere } from '../../domain/login/complete-login.ts';
 import { getLoginIntent } from '../../domain/login/get-login-intent.ts';
+import { listSignInAttempts } from '../../domain/login/list-sign-in-attempts.ts';
 import { deletePasskeyByOperator } from '../../domain/passkeys/delete-passkey.ts';
 import { listPasskeys, type Passkey } from '../../domain/passkeys/list-passkeys.ts';
 import { createRecoveryLink } from '../../domain/recovery/create-recovery-link.ts';
@@ -152,13 +153,22 @@ export function createAdminHandlers(parts: ServiceParts): ServiceHandlers<typeof
       return { loginIntent: { ...toMessage(shown), ...present(branding, intent.applicationId) } };
     },
     async completeLogin(call, fields) {
-      const { authToken, redirectUrl } = await completeLogin(call, tokens, fields);
+      const { authToken, redirectUrl } = await completeLoginElsewhere(
+        call,
+        { codes: { keys: codeKeys }, tokens },
+        fields,
+      );
       return { authToken, redirectUrl };
     },
     cancelLogin: (call, fields) => cancelLogin(call, tokens, fields),
 
     listAuditEvents: async (call, fields) =>
       toPage('auditEvents', await listAuditEvents(call, pageTokens, fields), toAuditEvent),
+    listSignInAttempts: async (call, fields) =>
+      toPage('signInAttempts', await listSignInAttempts(call, pageTokens, fields), ({ id, ...attempt }) => ({
+        ...toMessage(attempt),
+        signInAttemptId: id,
+      })),
   };
 }
 

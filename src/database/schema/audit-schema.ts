@@ -1,5 +1,5 @@
 import { type SQL, sql } from 'drizzle-orm';
-import { index, type PgColumn, pgTable, primaryKey, text, uuid } from 'drizzle-orm/pg-core';
+import { index, integer, type PgColumn, pgTable, primaryKey, text, uuid } from 'drizzle-orm/pg-core';
 import { instant } from './column-types.ts';
 import type { TableFacts } from './table-facts.ts';
 
@@ -26,9 +26,15 @@ const FREQUENT = [...SIGN_INS, 'EventService/CheckIn', 'EventService/UndoCheckIn
 
 const quote = (actions: readonly string[]) => actions.map((action) => `'${action}'`).join(', ');
 
+/** The actions of sign-ins that failed or were refused begin with it, and end with the reason. */
+export const ATTEMPT_PREFIX = 'SignIn/';
+
+/** Selects the sign-ins that failed or were refused. */
+export const isAttempt = sql.raw(`action like '${ATTEMPT_PREFIX}%'`);
+
 /** Selects the events that are kept for SIGN_IN_LOG_DAYS. */
 export const isSignIn = sql.raw(
-  `(action in (${quote(SIGN_INS)}) or action like 'GET /login/callback%' or action = 'POST /oidc/token')`,
+  `(action in (${quote(SIGN_INS)}) or action like 'GET /login/callback%' or action = 'POST /oidc/token' or action like '${ATTEMPT_PREFIX}%')`,
 );
 
 const act = `action not in (${quote(FREQUENT)}) and ${FREQUENT_PATHS.map((path) => `action not like '${path}%'`).join(' and ')}`;
@@ -86,6 +92,13 @@ const eventColumns = {
   onBehalfBy: text('on_behalf_by'),
   /** Why an operator has done it. Erased with the user. */
   note: text('note'),
+  /** Of a sign-in that failed or was refused: how it was tried, and where. An erasure deletes such events of the user. */
+  method: text('method'),
+  userAgent: text('user_agent'),
+  /** As `siteOf` returns it. */
+  network: text('network'),
+  /** How often, from the network. More than one only of addresses that no user has. */
+  attempts: integer('attempts'),
 };
 
 /** Who changed what. A row is inserted by the statement that makes the change. */
@@ -119,6 +132,10 @@ export const auditEvents = pgTable('audit_events', eventColumns, (table) => [
     .on(table.applicationId, hashInApplicationOf(table.actor, table.action), table.occurredAt, table.id)
     .where(isActOfOperator),
   index('audit_events_operator_idx').on(table.occurredAt, table.id).where(isOperatorAct),
+  // Few events, so a sign-in that succeeds writes into none of these.
+  index('audit_events_attempts_idx').on(table.occurredAt, table.id).where(isAttempt),
+  index('audit_events_user_attempts_idx').on(table.resource, table.occurredAt, table.id).where(isAttempt),
+  index('audit_events_application_attempts_idx').on(table.applicationId, table.occurredAt, table.id).where(isAttempt),
   // For EraseUser, which removes the IP addresses of a user.
   index('audit_events_resource_idx').on(table.resource).where(sql`${table.ipAddress} <> ''`),
 ]);

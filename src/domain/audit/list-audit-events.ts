@@ -11,13 +11,21 @@ import {
   NO_APPLICATION,
   shortHashOf,
 } from '../../database/schema/audit-schema.ts';
-import { p, statement } from '../../database/sql/template.ts';
+import { p, type RowOfType, statement } from '../../database/sql/template.ts';
 import type { Call } from '../core/call.ts';
 import { type Rule, rule, Unacceptable } from '../core/rule.ts';
 import { optional, text, timestamp, UUID, uuid } from '../core/validation.ts';
 import { createList, selectPage } from '../pages/list.ts';
 
-export type AuditEvent = typeof auditEvents.$inferSelect;
+const {
+  method: _method,
+  userAgent: _userAgent,
+  network: _network,
+  attempts: _attempts,
+  ...shownColumns
+} = getTableColumns(auditEvents);
+
+export type AuditEvent = RowOfType<typeof shownColumns>;
 
 /** Returns an event as ListAuditEvents has it in JSON. */
 export function presentAuditEvent({ id, applicationId, occurredAt, onBehalfBy, note, ...event }: AuditEvent) {
@@ -52,7 +60,7 @@ const inTime = sql`occurred_at >= coalesce(${p.instant('since')}, '-infinity')
   and occurred_at < coalesce(${p.instant('until')}, 'infinity')`;
 
 const page = {
-  columns: getTableColumns(auditEvents),
+  columns: shownColumns,
   order: [auditEvents.occurredAt, auditEvents.id],
   // No plan fits every application: one has few of all events, another has most of them.
   isPlannedAnew: true,

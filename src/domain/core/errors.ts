@@ -139,7 +139,19 @@ interface ErrorOptions {
   readonly message?: string;
   /** Numbers that the login page shows. */
   readonly figures?: Readonly<Record<string, number>>;
+  readonly attempt?: RefusedAttempt;
 }
+
+/** What a refused sign-in has shown. */
+interface RefusedAttempt {
+  /** The user about whom it has proved something. */
+  readonly userId?: string | null;
+  /** Why it was refused, if the reason of the error does not say it. */
+  readonly cause?: AttemptCause;
+}
+
+/** Why a sign-in was refused, beyond the reasons of errors. */
+export type AttemptCause = 'CODE_EXPIRED' | 'NO_ACCOUNT' | 'PROVIDER_REFUSED' | 'WRONG_CODES';
 
 /** A documented error. Each edge maps its code to the protocol. Callers see its reason and message unchanged. */
 export class ServiceError extends Error {
@@ -148,8 +160,9 @@ export class ServiceError extends Error {
   readonly violations: readonly Violation[];
   readonly detail: string | undefined;
   readonly figures: Readonly<Record<string, number>>;
+  attempt: RefusedAttempt | undefined;
 
-  constructor(reason: ErrorReason, { violations = [], detail, message, figures = {} }: ErrorOptions = {}) {
+  constructor(reason: ErrorReason, { violations = [], detail, message, figures = {}, attempt }: ErrorOptions = {}) {
     const [code, text] = ERRORS[reason];
     super(message ?? text);
     this.reason = reason;
@@ -157,6 +170,7 @@ export class ServiceError extends Error {
     this.violations = violations;
     this.detail = detail;
     this.figures = figures;
+    this.attempt = attempt;
   }
 }
 

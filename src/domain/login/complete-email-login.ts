@@ -11,6 +11,7 @@ import type { StoredLoginCode } from './find-latest-code.ts';
 import { rememberOrigin } from './known-origins.ts';
 import type { LoginCodeSettings } from './login-code.ts';
 import type { LoginIntent } from './login-intent.ts';
+import { provingUser } from './record-attempt.ts';
 import { signUp } from './sign-up.ts';
 import type { SignUpRules } from './sign-up-rules.ts';
 
@@ -46,11 +47,12 @@ export async function completeEmailLogin(
   const at = { applicationId, loginIntentId, browserDigest: browser.digest };
   const identity = identityId ? await findProvedIdentityById(call, { ...at, id: identityId }) : undefined;
   const how = { method: 'email', ...toSignInOrigin(browser) } as const;
-  const completeAs = async (userId: string) => {
-    if (walletAddress) await linkWallet(call, { userId, walletAddress, email }, intent);
-    if (identity) await linkIdentity(call, identity, { userId, email }, intent);
-    return completeLogin(call, tokens, { loginIntentId, userId }, { how, proved: { email } });
-  };
+  const completeAs = (userId: string) =>
+    provingUser(userId, async () => {
+      if (walletAddress) await linkWallet(call, { userId, walletAddress, email }, intent);
+      if (identity) await linkIdentity(call, identity, { userId, email }, intent);
+      return completeLogin(call, tokens, { loginIntentId, userId }, { how, proved: { email } });
+    });
   // Another login may have created a user with this address since the code was sent.
   let userId = knownId ?? (await findUserToSignIn(call, email))?.id;
   let completion: Completion | undefined;

@@ -15,8 +15,10 @@ import { spellingsOf } from '../users/find-user-by-email.ts';
 import { removeIfErased } from '../users/personal-data.ts';
 import { acceptInvitation, noteEntryOnBehalf } from './accept-invitation.ts';
 import { COMPLETED_INTENT, completedIntent, laterThanCutoffs } from './completed-intent.ts';
+import type { LoginCodeSettings } from './login-code.ts';
 import { requireOpenIntent } from './login-intent.ts';
 import { isProvedUser, isUserById, type ProofParameters, type Proved, requireAccess } from './proved-user.ts';
+import { attemptReasonOf, provingUser, recordAttempt } from './record-attempt.ts';
 
 /** Accepts the longest header. `shortenUserAgent` cuts what is stored. */
 const userAgentText = text({ max: 8_192, min: 0 });
@@ -91,7 +93,9 @@ export async function completeLogin(
     onBehalfBy,
   };
   const [found] = await run(proved ? completeIntentByProof : completeIntent, parameters);
-  const intent = found ?? (await completeOrRefuse(call, parameters));
+  const intent = found ?? (await provingUser(userId, () => completeOrRefuse(call, parameters)));
+  // What was proved is no longer the user's.
+  if (!intent) throw new ServiceError(email === null ? 'USER_NOT_FOUND' : 'CODE_NOT_VALID');
   call.count?.('sign_ins');
   if (intent.isInvited && onBehalfBy === null) await acceptInvitation(call, { ...intent, userId });
   else if (intent.isInvited) await noteEntryOnBehalf(call, { ...intent, userId });
@@ -100,7 +104,30 @@ export async function completeLogin(
   return answerLogin(tokens, { ...intent, loginIntentId, userId, method: how.method });
 }
 
-/** Completes an intent that the usual statement has left open, or says why it cannot be completed. */
+/**
+ * The same on a page other than Usher's. A refusal is an attempt of the user whom the page names, unless somebody signs
+ * in on behalf of that user.
+ */
+export async function completeLoginElsewhere(
+  call: Call,
+  { codes, tokens }: { readonly codes: Pick<LoginCodeSettings, 'keys'>; readonly tokens: AuthTokens },
+  request: Unchecked<keyof typeof rules>,
+): Promise<Completion> {
+  try {
+    return await completeLogin(call, tokens, request);
+  } catch (error) {
+    const { loginIntentId, ipAddress, userAgent, onBehalfBy } = check(request, rules);
+    const reason = error instanceof ServiceError && onBehalfBy === null && attemptReasonOf(error);
+    if (reason) {
+      const userId = error.attempt?.userId ?? null;
+      const origin = { ipAddress, userAgent: userId && userAgent && shortenUserAgent(userAgent) };
+      await recordAttempt(call, codes, { loginIntentId, reason, userId, method: 'page', ...origin });
+    }
+    throw error;
+  }
+}
+
+/** Completes an intent that the usual statement has left open, or throws why it cannot be completed. */
 async function completeOrRefuse(
   call: Call,
   parameters: ProofParameters &
@@ -116,7 +143,7 @@ async function completeOrRefuse(
     if (completed) return completed;
     await requireAccess(call, { ...parameters, applicationId });
   }
-  throw new ServiceError(parameters.emails === null ? 'USER_NOT_FOUND' : 'CODE_NOT_VALID');
+  return undefined;
 }
 
 /** Returns the origin that a page other than Usher's has passed on. It may pass the address or the user agent alone. */

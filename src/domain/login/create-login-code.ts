@@ -32,6 +32,8 @@ const rules = { loginIntentId: uuid, email: emailAddress };
 
 export interface LoginCode {
   readonly email: string;
+  /** Whether no user has the address and it may not sign up. */
+  readonly isUnknown: boolean;
   /**
    * Whether to do all the work except sending: no user has the address and it may not sign up, or its owner has muted it
    * for strangers. Equal work takes equal time, which reveals neither.
@@ -89,9 +91,11 @@ export async function createLoginCode(
     (await insertNewCode(call, settings, login, await admitLoginCode(call, settings, asker, applicationId)));
   // Runs without a user, too: otherwise the time would reveal whether the address has one.
   await removeIfErased(call, user?.id ?? randomUUID());
+  const isUnknown = !user && !maySignUp;
   return {
     email: user?.email ?? email,
-    isDecoy: (!user && !maySignUp) || hasMuted,
+    isUnknown,
+    isDecoy: isUnknown || hasMuted,
     code,
     intent,
     row: { applicationId, loginIntentId, ...row },

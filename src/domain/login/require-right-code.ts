@@ -2,7 +2,7 @@ import { sql } from 'drizzle-orm';
 import { loginCodes } from '../../database/schema/login-schema.ts';
 import { p, statement } from '../../database/sql/template.ts';
 import type { Call } from '../core/call.ts';
-import { ServiceError } from '../core/errors.ts';
+import { type AttemptCause, ServiceError } from '../core/errors.ts';
 import { ATTEMPTS, type StoredLoginCode } from './find-latest-code.ts';
 import { isLoginCode, type LoginCodeSettings } from './login-code.ts';
 import { readLoginCode } from './read-login-code.ts';
@@ -26,15 +26,16 @@ export async function requireRightCode(
   { applicationId, loginIntentId, latest, wasSent }: Guessed,
   code: string,
 ): Promise<void> {
-  const { id, codeDigest } = latest;
+  const { id, codeDigest, expiresAt, userId } = latest;
   const isRight = isLoginCode(keys, id, readLoginCode(code), codeDigest) && wasSent;
   // Counted before the result is revealed: concurrent guesses could otherwise exceed the limit.
   const [counted] = await run(countAttempt, { applicationId, loginIntentId, id, isRight, now });
-  if (!counted) throw new ServiceError('CODE_NOT_VALID');
+  const refuse = (cause: AttemptCause) => new ServiceError('CODE_NOT_VALID', { attempt: { userId, cause } });
+  if (!counted) throw refuse(expiresAt > now ? 'WRONG_CODES' : 'CODE_EXPIRED');
   if (isRight) return;
   count?.('wrong_codes');
   const left = ATTEMPTS - counted.attempts;
-  throw left > 0 ? new ServiceError('WRONG_CODE', { figures: { left } }) : new ServiceError('CODE_NOT_VALID');
+  throw left > 0 ? new ServiceError('WRONG_CODE', { figures: { left } }) : refuse('WRONG_CODES');
 }
 
 /**

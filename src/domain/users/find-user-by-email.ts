@@ -47,7 +47,7 @@ export async function findUserByEmail(call: Call, email: string): Promise<FoundU
  */
 export async function findUserToSignIn(call: Call, email: string): Promise<FoundUser | undefined> {
   const user = await findUndeletedUser(call, email);
-  if (user?.deactivatedAt) throw new ServiceError('ACCOUNT_CLOSED');
+  if (user?.deactivatedAt) throw new ServiceError('ACCOUNT_CLOSED', { attempt: { userId: user.id } });
   return user;
 }
 

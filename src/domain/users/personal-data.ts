@@ -1,5 +1,6 @@
 /** Personal data of a user outside the profile. */
 import { getTableName, type SQL, sql } from 'drizzle-orm';
+import { isAttempt } from '../../database/schema/audit-schema.ts';
 import { TABLES } from '../../database/schema/tables.ts';
 import { p, statement } from '../../database/sql/template.ts';
 import type { Call } from '../core/call.ts';
@@ -36,6 +37,8 @@ const removePersonalData = statement('remove_personal_data')`
     -- The event of the erasure keeps the address of its caller. An event with a note has an address.
     update audit_events e set ip_address = '', note = null from erased
     where e.resource = erased.id::text and e.ip_address <> '' and e.action <> 'AdminService/EraseUser'
+  ), attempts_left as (
+    delete from audit_events e using erased where e.resource = erased.id::text and ${isAttempt}
   )
   select from erased`;
 

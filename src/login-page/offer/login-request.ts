@@ -3,9 +3,9 @@ import type { ApiParts } from '../../api/api.ts';
 import type { CallOutcome } from '../../api/call-info.ts';
 import type { LoginMethod } from '../../config/login-methods.ts';
 import type { Call } from '../../domain/core/call.ts';
-import type { ErrorReason } from '../../domain/core/errors.ts';
 import type { ProviderNames } from '../../domain/identities/provider-names.ts';
 import type { LoginCodeSettings } from '../../domain/login/login-code.ts';
+import type { UnknownAddresses } from '../../domain/login/record-attempt.ts';
 import type { SignUpRules } from '../../domain/login/sign-up-rules.ts';
 import type { NoticeLinks } from '../../domain/notices/due-notices.ts';
 import type { HttpContext } from '../../http/http-context.ts';
@@ -28,6 +28,7 @@ export interface LoginPageParts
   /** Called after sessions of a user have ended. */
   readonly onSignedOut: (userId: string) => void;
   readonly signUps: SignUpRules;
+  readonly unknownAddresses: UnknownAddresses;
 }
 
 export function loginPathOf({ authPageUrl }: Pick<LoginPageParts, 'authPageUrl'>): string {
@@ -49,8 +50,8 @@ export interface Action {
   /** The login method that must be enabled. */
   readonly needs?: LoginMethod;
   readonly form: Form;
-  /** The reasons of refusals that are failed sign-ins. Wrong codes are counted where they are checked. */
-  readonly failedSignIns?: readonly ErrorReason[];
+  /** The method by which it signs people in: its refusals are kept as attempts. `provider` stands for that of the fields. */
+  readonly signsInBy?: LoginMethod | 'provider' | 'remembered';
   /** Reads fields that are not in the form or query, such as a provider in the path. */
   readonly readFields?: (context: HttpContext, form: string) => Partial<LoginRequest['fields']>;
   /** @throws ServiceError of the domain */

@@ -24,10 +24,15 @@ const SYSTEMS: readonly (readonly [RegExp, string])[] = [
 
 const LONGEST_UNKNOWN = 40;
 
-/** Returns browser and system, such as `Safari, Mac`, or the beginning of an unknown user agent. */
-export function describeBrowser(userAgent: string): string {
+/** Returns browser and system, such as `Safari, Mac`, or an empty string for an unknown user agent. */
+export function nameBrowser(userAgent: string): string {
   const names = [BROWSERS, SYSTEMS].map((list) => list.find(([pattern]) => pattern.test(userAgent))?.[1]);
-  return names.filter(Boolean).join(', ') || userAgent.slice(0, LONGEST_UNKNOWN);
+  return names.filter(Boolean).join(', ');
+}
+
+/** The same, or the beginning of an unknown user agent. */
+export function describeBrowser(userAgent: string): string {
+  return nameBrowser(userAgent) || userAgent.slice(0, LONGEST_UNKNOWN);
 }
 
 /** Renders how somebody signed in. A provider that was removed is named by its ID. */

@@ -21,6 +21,7 @@ import {
   showDeleteApplication,
   showNewApplication,
 } from './pages/applications.ts';
+import { showApplicationAttempts, showAttempts, showUserAttempts } from './pages/attempts.ts';
 import { ATTENDEE_ACTIONS, importByForm, showAttendees, showImport } from './pages/attendees.ts';
 import { exportAudit, showAudit } from './pages/audit.ts';
 import { redeliverByForm, showDeliveries, showDelivery } from './pages/deliveries.ts';
@@ -80,6 +81,7 @@ export const ROUTES: readonly ConsoleRoute[] = [
   get('viewer', '/', showOverview, { isForTeams: true }),
   get('viewer', '/search', search),
   get('viewer', '/health', showHealth),
+  get('viewer', '/attempts', showAttempts),
   get('viewer', '/audit', showAudit),
   get('viewer', '/audit.csv', exportAudit('csv')),
   get('viewer', '/audit.jsonl', exportAudit('jsonl')),
@@ -89,6 +91,7 @@ export const ROUTES: readonly ConsoleRoute[] = [
   ...getAndPost('admin', '/users/new', showNewUser, createUserByForm),
   get('viewer', '/users/:u', showUser),
   get('viewer', '/users/:u/sessions', showUserSessions),
+  get('viewer', '/users/:u/attempts', showUserAttempts),
   get('viewer', '/users/:u/applications', showUserApplications),
   post('admin', '/users/:u', USER_ACTIONS.update, showUser),
   post('support', '/users/:u/deactivate', USER_ACTIONS.deactivate),
@@ -122,6 +125,7 @@ export const ROUTES: readonly ConsoleRoute[] = [
   ...getAndPost('admin', '/applications/:a/keys/:k/rotate', showRotateKey, rotateKey, SENSITIVE),
   ...getAndPost('admin', '/applications/:a/keys/:k/revoke', showRevokeKey, revokeKey, SENSITIVE),
   get('viewer', '/applications/:a/users', showApplicationUsers),
+  get('viewer', '/applications/:a/attempts', showApplicationAttempts),
   get('viewer', '/applications/:a/groups', showApplicationGroups),
   post('admin', '/applications/:a/groups', addApplicationGroup, showApplicationGroups),
   post('admin', '/applications/:a/groups/change', changeApplicationGroup, showApplicationGroups),

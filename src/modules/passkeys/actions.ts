@@ -22,7 +22,6 @@ import { renderPasskeyList, renderPasskeyOffer } from './pages/passkey-list.ts';
 import type { PasskeysView } from './pages/view.ts';
 
 const needs = 'passkey';
-const failedSignIns = ['INVALID_PASSKEY', 'UNKNOWN_PASSKEY', 'PASSKEY_TOO_NEW', 'ASSURANCE_NOT_MET'] as const;
 
 export function createPasskeyActions(
   parts: Pick<PasskeyLoginParts, 'demandsPasskey' | 'relyingParty'>,
@@ -37,7 +36,7 @@ export function createPasskeyActions(
       path: '/login/passkey',
       needs,
       form: 'choice',
-      failedSignIns,
+      signsInBy: 'passkey',
       run: (request) => signIn(request, parts),
     },
     { method: 'GET', path: '/login/passkey/new', needs, form: 'passkey/new', run: on(showOffer) },

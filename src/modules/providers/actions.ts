@@ -3,6 +3,7 @@
 import { toUuid } from '../../encoding/uuid-bytes.ts';
 import type { HttpContext } from '../../http/http-context.ts';
 import { readEmailCookie } from '../../login-page/browser/browser-cookie.ts';
+import { keepAttempt } from '../../login-page/offer/keep-attempt.ts';
 import { pickFields } from '../../login-page/offer/login-context.ts';
 import type { Action, LoginRequest, Remark } from '../../login-page/offer/login-request.ts';
 import type { AccountPage } from '../../login-page/offer/page-offer.ts';
@@ -16,14 +17,13 @@ import { redeemProviderAnswer } from './domain/redeem-provider-answer.ts';
 
 /** The path of the action that serves the callbacks of all providers. */
 const CALLBACK = '/login/callback/*';
-
-const failedSignIns = ['UNKNOWN_IDENTITY', 'PROVIDER_UNAVAILABLE'] as const;
+const signsInBy = 'provider';
 
 export function createProviderActions(settings: ProviderSettings, account: AccountPage | undefined): readonly Action[] {
   const run = (request: LoginRequest) => comeBack(request, settings, account);
   return [
-    { method: 'POST', path: '/login/provider', form: 'choice', run: (request) => leave(request, settings) },
-    { method: 'GET', path: CALLBACK, form: 'choice', failedSignIns, readFields: readCallback, run },
+    { method: 'POST', path: '/login/provider', form: 'choice', signsInBy, run: (request) => leave(request, settings) },
+    { method: 'GET', path: CALLBACK, form: 'choice', signsInBy, readFields: readCallback, run },
   ];
 }
 
@@ -68,6 +68,7 @@ async function comeBack(
   const request = { ...given, fields };
   if (!authorization || isRefusedByPerson(error)) {
     redirectToForm(request, 'choice', { problem: 'PROVIDER_REFUSED' });
+    await keepAttempt(request, 'PROVIDER_REFUSED', { method: signsInBy });
     return undefined;
   }
   if (error) throw toProviderError(error);

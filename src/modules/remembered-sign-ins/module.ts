@@ -65,7 +65,13 @@ function createRememberedSignIns(settings: SharingSettings): RememberedSignIns {
 /** Returns the actions of the page that offers to continue a sign-in. */
 function createContinueActions(signIns: RememberedSignIns): readonly Action[] {
   return [
-    { method: 'POST', path: '/login/continue', form: 'choice', run: (request) => continueSignIn(request, signIns) },
+    {
+      method: 'POST',
+      path: '/login/continue',
+      form: 'choice',
+      signsInBy: 'remembered',
+      run: (request) => continueSignIn(request, signIns),
+    },
     { method: 'POST', path: '/login/forget', form: 'choice', run: signOutAndChoose },
   ];
 }

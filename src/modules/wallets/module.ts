@@ -46,7 +46,6 @@ function createWalletOffer({ ethereumChainId, loginMethods }: WalletConfig): Pag
 }
 
 const needs = 'wallet';
-const failedSignIns = ['INVALID_SIGNATURE', 'UNKNOWN_WALLET'] as const;
 
 /** Creates the actions of the login page: the message to sign, and its signature. */
 function createWalletActions(chainId: number): readonly Action[] {
@@ -68,7 +67,7 @@ function createWalletActions(chainId: number): readonly Action[] {
       path: '/login/wallet',
       needs,
       form: 'choice',
-      failedSignIns,
+      signsInBy: 'wallet',
       async run(request) {
         const { call, parts, browser, fields } = request;
         const walletParts = { ...parts, hasEmail: parts.methods.includes('email') };

@@ -56,7 +56,8 @@ test('stores by how much the counters of a process have grown', async () => {
   const delivery = { outcomes: { pending: 1, succeeded: 3, failed: 0 } };
   const apiKeys = new ApiKeys(database.eachWithin(60_000));
   const logger = createLogger('silent');
-  const job = new MemoryCounts({ apiKeys, clock: () => now, database, delivery, logger, mailer });
+  const unknownAddresses = { save: async () => {} };
+  const job = new MemoryCounts({ apiKeys, clock: () => now, database, delivery, logger, mailer, unknownAddresses });
   await job.save(60_000);
   mailer.outcomes.sent++;
   await job.save(60_000);

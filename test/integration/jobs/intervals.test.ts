@@ -125,7 +125,8 @@ describe('seconds pass', () => {
   test('from 30 to 60 until counts are stored', async () => {
     const outcomes = { sent: 0, failed: 0, pending: 0, succeeded: 0 };
     const apiKeys = { saveUses: async () => {} };
-    const counted = { mailer: { outcomes }, delivery: { outcomes } };
+    const unknownAddresses = { save: async () => {} };
+    const counted = { mailer: { outcomes }, delivery: { outcomes }, unknownAddresses };
     const parts = { apiKeys, clock: () => new Date(), database, logger, ...counted };
     expect(await readRange((signal) => new MemoryCounts(parts).run(signal))).toEqual([30_000, 60_000]);
   });

@@ -6,6 +6,7 @@ import { nullable, p, statement, t } from '../../../database/sql/template.ts';
 import type { Call } from '../../../domain/core/call.ts';
 import { listAccountSessions } from '../../../domain/grants/list-account-sessions.ts';
 import { recoveryLinkColumns, selectLinkColumns } from '../../../domain/recovery/recovery-link.ts';
+import { selectOwnAttempts } from '../../../domain/login/list-sign-in-attempts.ts';
 import type { User } from '../../../domain/users/user.ts';
 
 /**
@@ -19,9 +20,10 @@ export async function exportAccount(
   sections: readonly { exportData?(call: Call, userId: string): Promise<object> }[],
 ) {
   const userId = user.id;
-  const [sessions, logins, memberships, ofGroups, invited, recoveries, [origins], ...others] = await Promise.all([
+  const [sessions, logins, attempts, memberships, ofGroups, invited, recoveries, [origins], ...others] = await Promise.all([
     listAccountSessions(call, userId),
     call.run(selectLogins, { userId }),
+    call.run(selectOwnAttempts, { userId }),
     call.run(selectMemberships, { userId }),
     call.run(selectOwnGroups, { userId }),
     call.run(selectInvitations, { userId }),
@@ -35,6 +37,7 @@ export async function exportAccount(
     user: profile,
     sessions: sessions.map(({ sid: _sid, browserDigest: _digest, ...session }) => session),
     logins,
+    signInAttempts: attempts,
     applications: memberships,
     groups: ofGroups,
     invitations: invited,

@@ -31,6 +31,7 @@ import { renderDay, renderMoment } from '../parts/moment.ts';
 import { renderBrowser } from '../parts/panel.ts';
 import type { ConsolePage, ConsoleRoute } from '../route.ts';
 import { includesRole } from '../signed-in-operator.ts';
+import { renderApplicationAttempts } from './attempts.ts';
 
 type LiveSession = Awaited<ReturnType<typeof listSessions>>['rows'][number];
 
@@ -67,6 +68,7 @@ export async function showApplicationUsers(request: ConsoleRequest): Promise<Con
     filters: FILTERS,
     columns,
     empty: 'Nobody has signed in yet.',
+    below: await renderApplicationAttempts(request, call.application.id),
   });
 }
 

@@ -27,9 +27,9 @@ const HOURS = 24;
 const SHOWN_ROWS = 10;
 
 /** The counts that each chart adds up. One of trouble has the scale of the chart before it, of which it is a part. */
-const FIGURES: readonly (readonly [names: readonly CountName[], title: string, isTrouble?: true])[] = [
+const FIGURES: readonly (readonly [names: readonly CountName[], title: string, isTrouble?: true, href?: string])[] = [
   [['sign_ins'], 'Sign-ins'],
-  [['wrong_codes', 'refused_sign_ins'], 'Failed sign-ins', true],
+  [['wrong_codes', 'refused_sign_ins'], 'Failed sign-ins', true, '/attempts'],
   [['sign_ups'], 'Sign-ups'],
   [['webhook_attempts'], 'Webhook attempts'],
   [['failed_webhook_attempts'], 'Failed attempts', true],
@@ -69,11 +69,11 @@ async function renderFigures(request: ConsoleRequest): Promise<Html> {
   const counts = await readHourlyCounts(request.call);
   if (counts.length === 0) return renderBeginning(request);
   const hours = FIGURES.map(([names]) => hoursOf(counts, names, request.call.now));
-  const figures = FIGURES.map(([names, title, isTrouble = false], index): Figure => {
+  const figures = FIGURES.map(([names, title, isTrouble = false, href], index): Figure => {
     const bars = hours[index] ?? [];
     const most = Math.max(mostOf(bars), isTrouble ? mostOf(hours[index - 1] ?? []) : 0);
     const hasTrouble = isTrouble && bars.some(({ count }) => count > 0);
-    return { id: names.join('-'), title, by: 'an hour', bars, end: 'now', isTrouble: hasTrouble, most };
+    return { id: names.join('-'), title, href, by: 'an hour', bars, end: 'now', isTrouble: hasTrouble, most };
   });
   return html`<div class="figures">
 ${figures.map(renderFigure)}

@@ -38,6 +38,7 @@ import {
 import type { ConsolePage } from '../route.ts';
 import { includesRole } from '../signed-in-operator.ts';
 import { nameShortly } from './recovery.ts';
+import { renderUserAttempts } from './attempts.ts';
 import { renderActivity } from './user-activity.ts';
 
 export async function showUsers(request: ConsoleRequest): Promise<ConsolePage> {
@@ -172,6 +173,7 @@ export async function showUser(request: ConsoleRequest): Promise<ConsolePage> {
 </div>
 ${renderNote(request)}
 ${renderProblem(request, USER_FIELDS)}
+${await renderUserAttempts(request, user.id)}
 ${renderPanel(
   'profile',
   'Profile',

@@ -1,5 +1,8 @@
 /** What the actions of the audit log are in plain words, and what kind of resource each changes. */
 
+import { ATTEMPT_PREFIX } from '../../../database/schema/audit-schema.ts';
+import { ATTEMPT_TEXTS } from './attempt-texts.ts';
+
 /** What the IDs of an audit event may name. */
 export type Named = 'user' | 'application' | 'key' | 'webhook' | 'group';
 
@@ -92,6 +95,11 @@ export const ACTION_TEXTS: ReadonlyMap<string, ActionText> = new Map([
     UndoCheckIn: 'Undid a check-in',
   }),
   ...rowsOf('', 'any', { demo: 'Set up the demo' }),
+  ...rowsOf(
+    ATTEMPT_PREFIX,
+    'user',
+    Object.fromEntries(Object.entries(ATTEMPT_TEXTS).map(([reason, { event }]) => [reason, event])),
+  ),
   ...rowsOf('POST /login/', 'user', {
     code: 'Signed in by code',
     wallet: 'Signed in by wallet',

@@ -13,6 +13,7 @@ interface ApplicationList<Row> extends Omit<Table<Row>, 'labelledBy' | 'rows'> {
   readonly page: { readonly rows: readonly Row[]; readonly nextPageToken: string };
   readonly filters?: readonly Filter[];
   readonly above?: Html | false | undefined;
+  readonly below?: Html;
   readonly form?: NewForm | false;
 }
 
@@ -30,7 +31,7 @@ interface NewForm {
 export function renderApplicationList<Row>(
   request: ConsoleRequest,
   application: ApplicationDetails,
-  { tab, heading, page, columns, empty, filters, above, form }: ApplicationList<Row>,
+  { tab, heading, page, columns, empty, filters, above, below, form }: ApplicationList<Row>,
 ): ConsolePage {
   const { rows, nextPageToken } = page;
   const path = `/applications/${application.id}/${tab}`;
@@ -44,6 +45,7 @@ ${above}
 ${filters && renderFilters(request.query, filters)}
 ${renderRows({ labelledBy: tab, columns, rows, empty: nextPageToken === '' ? empty : 'None on this page. There may be older ones.' })}
 ${renderPager(path, request.query, nextPageToken)}
+${below}
 ${form && renderNewForm(request, path, form)}`,
   };
 }

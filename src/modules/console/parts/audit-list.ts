@@ -1,8 +1,6 @@
 /** A list of audit events by day: who did what on what, by name. A row opens to the IDs behind the names. */
 import { isFrequentAction, NO_APPLICATION } from '../../../database/schema/audit-schema.ts';
-import { p, statement, t } from '../../../database/sql/template.ts';
 import type { AuditEvent } from '../../../domain/audit/list-audit-events.ts';
-import type { Call } from '../../../domain/core/call.ts';
 import { OWN_APPLICATION_IDS } from '../../../domain/core/own-applications.ts';
 import { UUID } from '../../../domain/core/validation.ts';
 import { type Html, html } from '../../../http/html.ts';
@@ -10,6 +8,7 @@ import { isolate } from '../../../texts/isolate.ts';
 import type { ConsoleRequest } from '../console-request.ts';
 import { describeAction, type Named } from './action-texts.ts';
 import { renderDate, renderMoment, renderTimeOfDay } from './moment.ts';
+import { type Name, type Names, readNames, renderNameOf } from './names.ts';
 import { renderFacts, renderId } from './panel.ts';
 
 interface ListOptions {
@@ -71,7 +70,7 @@ function renderEvent(event: AuditEvent, names: Names, isOfResource: boolean): Ht
   const object = !isOfResource && !isByResource(event) && event.resource !== '' && renderObject(event, names);
   const where = isOwn(applicationId)
     ? html`Usher`
-    : ![NO_APPLICATION, event.resource].includes(applicationId) && renderName(names, applicationId);
+    : ![NO_APPLICATION, event.resource].includes(applicationId) && renderNameOf(names, applicationId);
   return html`<li><details><summary>${renderTimeOfDay(occurredAt)}<span class="line"><strong>${renderWho(event, names)}</strong> <span>${isolate(text)}</span> ${object && html`<span class="object">${object}</span>`} ${where && html`<span class="soft">${where}</span>`}</span></summary>
 ${renderFacts([
   ['When (UTC)', renderMoment(occurredAt)],
@@ -107,12 +106,12 @@ const ACTORS: Readonly<Record<string, string>> = {
 
 function renderWho(event: AuditEvent, names: Names): Html {
   const { actorType, actor, resource, applicationId } = event;
-  if (actorType === 'login_page' && isByResource(event)) return renderName(names, resource);
+  if (actorType === 'login_page' && isByResource(event)) return renderNameOf(names, resource);
   if (actor === '') return html`${ACTORS[actorType] ?? actorType}`;
   if (actorType === 'admin_key') return html`Admin key ${isolate(actor)}`;
-  if (actorType !== 'api_key') return renderName(names, actor);
+  if (actorType !== 'api_key') return renderNameOf(names, actor);
   // A key needs no name: then its application has one.
-  return names.get(actor)?.name === '' ? renderName(names, applicationId) : html`Key ${renderName(names, actor)}`;
+  return names.get(actor)?.name === '' ? renderNameOf(names, applicationId) : html`Key ${renderNameOf(names, actor)}`;
 }
 
 function renderActor(event: AuditEvent, names: Names): Html {
@@ -144,42 +143,5 @@ function renderResource(event: AuditEvent, names: Names): Html {
 }
 
 function renderObject({ action, resource }: AuditEvent, names: Names): Html {
-  return describeAction(action)[1] === 'text' ? isolate(resource) : renderName(names, resource);
+  return describeAction(action)[1] === 'text' ? isolate(resource) : renderNameOf(names, resource);
 }
-
-/** Shortens an ID that names nothing: it is that of a passkey, or what it named is erased. */
-function renderName(names: Names, id: string): Html {
-  const name = names.get(id)?.name;
-  if (name) return isolate(name);
-  return html`<code title="${id}">${isolate(id.length > 16 ? `${id.slice(0, 8)}…${id.slice(-4)}` : id)}</code>`;
-}
-
-interface Name {
-  readonly name: string;
-  /** The e-mail address of a user, and the ID of the application that a key or a webhook belongs to. */
-  readonly detail: string;
-}
-
-/** IDs without a name are not in the map. */
-type Names = ReadonlyMap<string, Name>;
-
-/** Returns the names of the IDs: those of people, applications, keys and groups, and the URLs of webhooks. One statement reads all. */
-async function readNames({ run }: Pick<Call, 'run'>, ids: Readonly<Record<Named, ReadonlySet<string>>>) {
-  const { user, application, key, webhook, group } = ids;
-  const [users, applications, keys, webhooks, groups] = [user, application, key, webhook, group].map((set) => [...set]);
-  const rows = await run(selectNames, { users, applications, keys, webhooks, groups });
-  return new Map(rows.map(({ id, ...name }): [string, Name] => [id, name]));
-}
-
-/** The key of a webhook begins with its application, and events of webhooks have that application. */
-const selectNames = statement('select_names', { id: t.text, name: t.text, detail: t.text })`
-  select id::text as id, coalesce(name, email) as name, email as detail from users where id = any(${p.uuids('users')})
-  union all
-  select id::text, name, '' from applications where id = any(${p.uuids('applications')})
-  union all
-  select id::text, coalesce(name, ''), application_id::text from api_keys where id = any(${p.uuids('keys')})
-  union all
-  select id::text, coalesce(display_name, name), '' from groups where id = any(${p.uuids('groups')})
-  union all
-  select id, url, application_id::text from webhooks
-    where application_id = any(${p.uuids('applications')}) and id = any(${p.texts('webhooks')})`;

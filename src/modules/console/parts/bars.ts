@@ -17,6 +17,8 @@ export interface Figure {
   readonly title: string;
   /** The title as it is shown, if it is a text of others. */
   readonly heading?: Html;
+  /** The page with what it counts. */
+  readonly href?: string | undefined;
   /** How long a bar is, such as `an hour`. */
   readonly by: string;
   readonly bars: readonly FigureBar[];
@@ -30,11 +32,11 @@ export interface Figure {
 export const mostOf = (bars: readonly FigureBar[]) => Math.max(1, ...bars.map(({ count }) => count));
 
 /** Renders a figure with its sum and its bars. The last bar is the newest. */
-export function renderFigure({ id, title, heading, by, bars, end, isTrouble, most }: Figure): Html {
+export function renderFigure({ id, title, heading, href, by, bars, end, isTrouble, most }: Figure): Html {
   const sum = bars.reduce((total, { count }) => total + count, 0);
   const kind = isTrouble ? 'bars bad' : 'bars';
   return html`<section class="panel figure" aria-labelledby="${id}">
-<h3 id="${id}">${heading ?? title}</h3>
+<h3 id="${id}">${href === undefined ? (heading ?? title) : html`<a href="${href}">${title}</a>`}</h3>
 <strong>${sum.toLocaleString('en')}</strong>
 <svg class="${kind}" viewBox="0 0 ${String(bars.length * STEP - (STEP - WIDTH))} 46" preserveAspectRatio="none" role="img" aria-label="${title}, ${by} per bar">
 <path class="base" d="M0 45h${String(bars.length * STEP)}v1H0z"/>${renderBars(bars, most)}

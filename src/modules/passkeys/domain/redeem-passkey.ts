@@ -16,6 +16,7 @@ import { COMPLETED_INTENT, completedIntent, laterThanCutoffs } from '../../../do
 import { requireOpenIntent } from '../../../domain/login/login-intent.ts';
 import { noteSignIn } from '../../../domain/login/note-sign-in.ts';
 import { NOTHING_PROVED, requireAccess } from '../../../domain/login/proved-user.ts';
+import { provingUser } from '../../../domain/login/record-attempt.ts';
 import { type Browser, toSignInOrigin } from '../../../domain/sessions/browser.ts';
 import { isActiveUser } from '../../../domain/users/user.ts';
 import { toUserHandle } from './creation-options.ts';
@@ -82,14 +83,15 @@ export async function redeemPasskey(
   };
   const complete = restrictAccess ? completeRestricted : completeWithPasskey;
   const [intent] = await call.run(complete, { ...parameters, applicationId });
-  if (!intent) {
-    const { branding, requiredAssurance } = await requireOpenIntent(call, loginIntentId);
-    const suffices = assurance >= requiredAssurance;
-    if (isYoung && (!suffices || isForPasskeysOnly(branding))) throw new ServiceError('PASSKEY_TOO_NEW');
-    if (!suffices) throw new ServiceError('ASSURANCE_NOT_MET');
-    if (restrictAccess) await requireAccess(call, { ...NOTHING_PROVED, userId, applicationId });
-    throw new ServiceError('UNKNOWN_PASSKEY');
-  }
+  if (!intent)
+    return provingUser(userId, async () => {
+      const { branding, requiredAssurance } = await requireOpenIntent(call, loginIntentId);
+      const suffices = assurance >= requiredAssurance;
+      if (isYoung && (!suffices || isForPasskeysOnly(branding))) throw new ServiceError('PASSKEY_TOO_NEW');
+      if (!suffices) throw new ServiceError('ASSURANCE_NOT_MET');
+      if (restrictAccess) await requireAccess(call, { ...NOTHING_PROVED, userId, applicationId });
+      throw new ServiceError('UNKNOWN_PASSKEY');
+    });
   call.count?.('sign_ins');
   if (intent.isInvited) await acceptInvitation(call, { ...intent, userId });
   await noteSignIn(call, codes.keys, browser, { applicationId, locale, userId });

@@ -86,7 +86,7 @@ export async function redeemProviderAnswer(
   const { issuer, subject } = identity;
   const [owner] = await call.run(selectIdentityUser, { issuer, subject });
   if (owner) {
-    if (!owner.isActive) throw new ServiceError('UNKNOWN_IDENTITY');
+    if (!owner.isActive) throw new ServiceError('UNKNOWN_IDENTITY', { attempt: { userId: owner.userId } });
     return await completeAs(call, parts, { browser, intent, how }, owner.userId, { issuer, subject });
   }
   const completion = await completeByAddress(call, parts, { browser, intent, provider, identity, how });

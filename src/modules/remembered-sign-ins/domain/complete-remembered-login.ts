@@ -52,7 +52,7 @@ export async function completeRememberedLogin(
 /** @throws ServiceError `Access not allowed` if the sign-in may complete the login, but its user may not enter */
 async function requireAccessOfRemembered(call: Call, values: Readonly<Record<string, unknown>>): Promise<void> {
   const [found] = await call.run(selectRefused, values);
-  if (found) throw new ServiceError('ACCESS_NOT_ALLOWED');
+  if (found) throw new ServiceError('ACCESS_NOT_ALLOWED', { attempt: { userId: found.userId } });
 }
 
 const isWanted = sql`(${p.uuid('wantedUserId')} is null or r.user_id = ${p.uuid('wantedUserId')})`;
@@ -68,9 +68,10 @@ const allowed = sql`added_here as (
   )`;
 const isAllowed = sql`(exists (select 1 from added_here) or exists (select 1 from granted_here))`;
 
-const selectRefused = statement('select_refused_sign_in')`
+const selectRefused = statement('select_refused_sign_in', { userId: t.uuid })`
   with ${usableSignIn}, ${allowed}
-  select from remembered r, login_intents i, applications a where ${mayContinue} and ${isWanted} and not ${isAllowed}`;
+  select r.user_id from remembered r, login_intents i, applications a
+  where ${mayContinue} and ${isWanted} and not ${isAllowed}`;
 
 const completeRemembered = statement('complete_remembered_login', {
   ...COMPLETED_INTENT,

@@ -44,6 +44,7 @@ const ROLES = {
   viewer: [
     'POST /renew',
     ...['/', '/search', '/health', '/audit', '/audit.csv', '/audit.jsonl', '/users', '/users/:u'],
+    ...['/attempts', '/users/:u/attempts', '/applications/:a/attempts'],
     ...['/users/:u/sessions', '/users/:u/applications', '/groups', '/groups/:g'],
     ...['/applications', '/applications/:a', '/applications/:a/preview'],
     ...['keys', 'users', 'groups', 'invitations', 'sessions', 'webhooks', 'webhooks/:w', 'webhooks/:w/deliveries'].map(

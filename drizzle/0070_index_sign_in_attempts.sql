@@ -1,0 +1,3 @@
+CREATE INDEX CONCURRENTLY "audit_events_attempts_idx" ON "audit_events" USING btree ("occurred_at","id") WHERE action like 'SignIn/%';--> statement-breakpoint
+CREATE INDEX CONCURRENTLY "audit_events_user_attempts_idx" ON "audit_events" USING btree ("resource","occurred_at","id") WHERE action like 'SignIn/%';--> statement-breakpoint
+CREATE INDEX CONCURRENTLY "audit_events_application_attempts_idx" ON "audit_events" USING btree ("application_id","occurred_at","id") WHERE action like 'SignIn/%';
