@@ -104,7 +104,7 @@ export async function startServer(config: FullConfig, overrides: Overrides = {})
   const deliveryParts = { cipher, clock, logger, logoutTokens, onFannedOut, policy, recordStatement };
   const delivery = openDelivery({ ...config, databaseUrl, layout }, deliveryParts);
   stack.defer(() => delivery.close());
-  const { mailer, openNotices } = openMail(config, logger, overrides.sendMail);
+  const { mailer, mailServer, openNotices } = openMail(config, { clock, logger }, overrides.sendMail);
   stack.defer(() => mailer.close());
   const [shutdown, closing] = [new AbortController(), new AbortController()];
   const jobs: Promise<void>[] = [];
@@ -130,11 +130,13 @@ export async function startServer(config: FullConfig, overrides: Overrides = {})
     closing: closing.signal,
     count: counts.count,
     database,
+    databaseUrl,
     hasOidc: logoutTokens !== undefined,
     isOperator: createOperatorCheck(config),
     logger,
     logins: new NetworkLimit(),
     mailer,
+    mailServer,
     notices,
     onMessage: delivery.wake,
     pages,
@@ -173,6 +175,7 @@ export async function startServer(config: FullConfig, overrides: Overrides = {})
   jobs.push(
     delivery.run(closing.signal),
     counts.run(closing.signal),
+    mailServer.greet(closing.signal),
     pages.signInWays.run({ logger, signal: closing.signal }),
     runJobs(config, {
       ...core,
@@ -207,6 +210,7 @@ export async function startServer(config: FullConfig, overrides: Overrides = {})
       delivery,
       listener,
       mailer,
+      mailServer,
       readiness: core.readiness,
       recorder,
     });

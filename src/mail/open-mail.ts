@@ -1,18 +1,33 @@
 /** Opens the e-mails of a process: codes, which it keeps in memory, and notices, which the database keeps. */
+import { randomUUID } from 'node:crypto';
 import type { Logger } from 'pino';
 import type { Config } from '../config/config.ts';
 import type { NoticeSettings } from '../domain/core/call.ts';
 import { deriveLoginCodeKeys } from '../domain/login/login-code.ts';
 import { matchTags } from '../texts/match-language.ts';
 import { ENGLISH } from '../texts/texts.ts';
+import { MailHealth } from './mail-health.ts';
 import { MailQueue } from './mail-queue.ts';
 import { type NoticeParts, NoticeSender } from './notice-sender.ts';
 import { createMailSender, type MailSender } from './send-mail.ts';
+import { createTestMail } from './test-mail.ts';
 
 export interface OpenNotices extends NoticeSettings {
   /** Sends notices until the signal is aborted. */
   run(signal: AbortSignal): Promise<void>;
 }
+
+/** The mail server, as operators see it. */
+export interface MailServer {
+  read(): ReturnType<MailHealth['read']>;
+  /** Greets it until the signal is aborted. */
+  greet(signal: AbortSignal): Promise<void>;
+  /** Rejects with the error of nodemailer, whose message quotes the address. */
+  sendTest(to: string): Promise<void>;
+}
+
+/** How long a test waits for a connection that e-mails use. */
+const TEST_MS = 10_000;
 
 /** @param sendMail replaces the mail server */
 export function openMail(
@@ -22,11 +37,12 @@ export function openMail(
     publicUrl,
     smtp,
   }: Pick<Config, 'authPageUrl' | 'loginMethods' | 'publicUrl' | 'smtp'>,
-  logger: Logger,
+  { clock, logger }: { readonly clock: () => Date; readonly logger: Logger },
   sendMail?: MailSender['send'],
 ) {
   const hasCodes = loginMethods.includes('email');
-  const sender = sendMail ? { send: sendMail } : createMailSender(smtp, publicUrl);
+  const health = new MailHealth(clock);
+  const sender = health.watch(sendMail ? { send: sendMail } : createMailSender(smtp, publicUrl));
   const mailer = new MailQueue(sender, logger, { isDelayed: smtp !== undefined });
   const openNotices = ({
     encryptionKeys,
@@ -48,5 +64,14 @@ export function openMail(
     const toLanguage = (locale?: string | null) => (matchTags(locale ?? '') ?? ENGLISH).tag;
     return { wake: notices.wake, run: (signal) => notices.run(signal), toLanguage };
   };
-  return { mailer, openNotices };
+  const mailServer: MailServer = {
+    read: () => health.read(),
+    greet: (signal) => health.greet(sender, logger, signal),
+    async sendTest(to) {
+      const attempt = { id: randomUUID(), isDecoy: false, deadline: performance.now() + TEST_MS };
+      const host = new URL(publicUrl ?? 'http://localhost').host;
+      await sender.send(createTestMail(to, host), attempt);
+    },
+  };
+  return { mailer, mailServer, openNotices };
 }

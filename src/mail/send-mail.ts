@@ -6,6 +6,9 @@ import { type Mail, supportAddressOf } from './mail.ts';
 import { toHtmlText, toLine, toPlainText, withoutControls } from './mail-text.ts';
 import { createConnect, SmtpPool } from './smtp-pool.ts';
 
+/** How long a greeting waits for a connection that e-mails use. */
+const GREETING_MS = 20_000;
+
 interface Attempt {
   /** Part of the message ID. Equal for all attempts, so that mail programs show an e-mail once if it arrives twice. */
   readonly id: string;
@@ -18,6 +21,8 @@ interface Attempt {
 export interface MailSender {
   /** Rejects with an error of nodemailer or a `MailError`. */
   send(mail: Mail, attempt: Attempt): Promise<void>;
+  /** Connects and logs in to the mail server, and sends nothing. Absent without one. */
+  greet?(): Promise<void>;
   /** Aborts attempts that are under way. */
   close?(): void;
 }
@@ -43,6 +48,10 @@ function createSmtpSender(url: string, from: string, publicUrl: string | undefin
       // With the option `buffer`, nodemailer returns a buffer instead of a stream.
       const composed = { envelope, message: message as Buffer };
       await pool.use(deadline, (connection) => (isDecoy ? connection.pretendToSend() : connection.send(composed)));
+    },
+    async greet() {
+      opened ??= open();
+      await (await opened).pool.use(performance.now() + GREETING_MS, (connection) => connection.greet());
     },
     close: () => void opened?.then(({ pool }) => pool.close()),
   };

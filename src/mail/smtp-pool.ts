@@ -121,6 +121,8 @@ interface ComposedMessage {
 export interface SmtpConnection {
   readonly isOpen: boolean;
   send(message: ComposedMessage): Promise<void>;
+  /** Resolves if the mail server answers. */
+  greet(): Promise<void>;
   /** Takes about as long as sending an e-mail, but sends nothing. */
   pretendToSend(): Promise<void>;
   close(): void;
@@ -176,6 +178,7 @@ function toSmtpConnection(connection: SMTPConnection): SmtpConnection {
       return !connection.destroyed;
     },
     send: ({ envelope, message }) => perform(connection, (done) => connection.send(envelope, message, done)),
+    greet: () => perform(connection, (done) => connection.reset(done)),
     async pretendToSend() {
       // An e-mail takes two to four round trips, depending on whether the server supports pipelining.
       for (let trip = 0; trip < 3; trip++) await perform(connection, (done) => connection.reset(done));

@@ -143,6 +143,15 @@ export const SAMPLED: readonly SampledMetric[] = [
   counter('usher_emails_total', 'E-mails and decoys: `sent` or `failed`.', ['outcome'], ({ mailer }) =>
     each(mailer.outcomes, (count) => count),
   ),
+  gauge(
+    'usher_mail_ready',
+    'Whether the mail server takes e-mails. Absent without a mail server.',
+    [],
+    ({ mailServer }) => {
+      const { greeting, isWell } = mailServer.read();
+      return greeting ? single(Number(isWell)) : [];
+    },
+  ),
   counter(
     'usher_webhook_attempts_total',
     'Webhook attempts, by the status of the delivery afterwards: `succeeded`, `failed` or still `pending`.',

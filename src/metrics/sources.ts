@@ -7,6 +7,7 @@ import { type Backlog, readBacklog } from '../delivery/backlog.ts';
 import type { DeliveryRunner } from '../delivery/open-delivery.ts';
 import type { Listener } from '../http/listener.ts';
 import type { MailQueue } from '../mail/mail-queue.ts';
+import type { MailServer } from '../mail/open-mail.ts';
 import type { Recorder } from './recorder.ts';
 
 export interface Sources {
@@ -18,6 +19,7 @@ export interface Sources {
   readonly delivery: Pick<DeliveryRunner, 'outcomes'>;
   readonly listener: Pick<Listener, 'connectionCounts'>;
   readonly mailer: Pick<MailQueue, 'outcomes'>;
+  readonly mailServer: Pick<MailServer, 'read'>;
   readonly readBacklog: ReadBacklog;
   readonly readiness: Pick<Readiness, 'read'>;
   readonly recorder: Recorder;

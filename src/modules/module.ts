@@ -13,6 +13,7 @@ import type { NetworkLimit } from '../login-page/browser/network-limit.ts';
 import type { PageParts } from '../login-page/offer/login-request.ts';
 import type { PageOffer } from '../login-page/offer/page-offer.ts';
 import type { MailQueue } from '../mail/mail-queue.ts';
+import type { MailServer } from '../mail/open-mail.ts';
 
 /** An optional part of Usher. It lives in a folder of its own, and is named outside that only in `modules.ts`. */
 export interface Module<ItsConfig = Config> extends ModuleSettings {
@@ -55,6 +56,7 @@ interface Protocol {
 /** What the running core gives to a module. */
 export interface Core extends Omit<ApiParts, 'createIntrospection'> {
   readonly api: Api;
+  readonly databaseUrl: string;
   /** Whether applications can use OpenID Connect, for which Usher needs keys. */
   readonly hasOidc: boolean;
   readonly onMessage: (applicationId: string) => void;
@@ -67,6 +69,7 @@ export interface Core extends Omit<ApiParts, 'createIntrospection'> {
   /** Limits how many logins a network begins. */
   readonly logins: NetworkLimit;
   readonly mailer: MailQueue;
+  readonly mailServer: MailServer;
   readonly pages: PageParts;
   /** Called after sessions of a user have ended. */
   readonly onSignedOut: (userId: string) => void;

@@ -52,7 +52,12 @@ export class ConsoleFixture implements AsyncDisposable {
     this.operatorsFile = parts.operatorsFile;
   }
 
-  static async open({ config, ...options }: TestServiceOptions & { readonly config?: Partial<Config> } = {}) {
+  /** `hasMailServer` if the settings have one, which takes the place of the mailbox. */
+  static async open({
+    config,
+    hasMailServer = false,
+    ...options
+  }: TestServiceOptions & { readonly config?: Partial<Config>; readonly hasMailServer?: boolean } = {}) {
     const clock = new TestClock();
     const mailbox = new Mailbox();
     const port = await findFreePort();
@@ -65,7 +70,7 @@ export class ConsoleFixture implements AsyncDisposable {
     const url = `http://localhost:${port}`;
     const service = await startTestService({
       clock: clock.read,
-      sendMail: mailbox.sendMail,
+      ...(!hasMailServer && { sendMail: mailbox.sendMail }),
       ...options,
       config: {
         ...LOGIN_CONFIG,

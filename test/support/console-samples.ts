@@ -1,6 +1,7 @@
 /** What the console has pages for: one of each. */
 import { randomUUID } from 'node:crypto';
 import { ConsoleFixture } from './console-fixture.ts';
+import { refuseSignIn } from './restricted-access.ts';
 import { adminClient, beginSession, clientsOf, createTestUser, createTestWebhook } from './service.ts';
 
 export interface ConsoleSamples {
@@ -11,10 +12,11 @@ export interface ConsoleSamples {
   readonly keyName: string;
 }
 
-/** Creates a user who has signed in, a webhook with a message, an event with a check-in, a second key, and a group with the user. */
+/** Creates a user who has signed in and was refused, a webhook with a message, an event with a check-in, a second key, and a group with the user. */
 export async function createConsoleSamples({ service, tenant }: ConsoleFixture): Promise<ConsoleSamples> {
   const user = await createTestUser(service, { name: 'Ada Lovelace' });
   await beginSession(service, tenant, user);
+  await refuseSignIn(service, tenant, user);
   const admin = adminClient(service);
   const { group } = await admin.createGroup({ name: 'editors', displayName: 'Editors' });
   const groupId = group?.groupId ?? '';

@@ -5,8 +5,8 @@ import { decodeJwt } from 'jose';
 import type { Operation } from '../../src/api/catalogue.ts';
 import { AuthTokens } from '../../src/domain/tokens/auth-tokens.ts';
 import { OPERATIONS } from './operations.ts';
-import { insertRecoveryLink } from './samples.ts';
 import { refuseSignIn } from './restricted-access.ts';
+import { insertRecoveryLink } from './samples.ts';
 import {
   adminClient,
   clientsOf,

@@ -1,3 +1,4 @@
+import { sql } from 'drizzle-orm';
 import { index, pgTable, primaryKey, text, uuid } from 'drizzle-orm/pg-core';
 import { bytes, instant } from './column-types.ts';
 import { applicationIdColumn } from './schema.ts';
@@ -26,6 +27,9 @@ export const apiKeys = pgTable(
     primaryKey({ columns: [table.applicationId, table.id] }),
     index('api_keys_digest_idx').on(table.digest),
     index('api_keys_id_idx').on(table.id),
+    index('api_keys_ending_idx')
+      .on(table.expiresAt)
+      .where(sql`${table.expiresAt} is not null and ${table.revokedAt} is null and ${table.replacedBy} is null`),
     index('api_keys_list_idx').on(table.applicationId, table.createdAt, table.id),
   ],
 );

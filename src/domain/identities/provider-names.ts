@@ -6,6 +6,16 @@ export interface ProviderNames {
   readonly issuers: ReadonlyMap<string, string>;
   /** Returns the name of a provider, or an empty string for an unknown ID. */
   nameOf(id: string): string;
+  /** How those that people may use have answered last in this process. */
+  readAnswers(): readonly ProviderAnswer[];
 }
 
-export const NO_PROVIDERS: ProviderNames = { all: [], issuers: new Map(), nameOf: () => '' };
+export interface ProviderAnswer {
+  readonly name: string;
+  /** Undefined if nobody has tried to sign in there. */
+  readonly at: Date | undefined;
+  /** Why there was no answer. */
+  readonly problem: string | undefined;
+}
+
+export const NO_PROVIDERS: ProviderNames = { all: [], issuers: new Map(), nameOf: () => '', readAnswers: () => [] };

@@ -57,7 +57,9 @@ export function createConsoleHandler(parts: ConsoleParts): HttpHandler {
       if (isPost) request = { ...request, ...(await readConsoleForm(context, call, route)) };
       await admission.run('', () => answer(request, found, { table, sentForms }, onSignedIn));
     };
-    return serveCall(parts, context, { protocol: 'console', route }, work, (error) => sendFailurePage(request, error));
+    return serveCall(parts, context, { protocol: 'console', route }, work, (error) => {
+      void sendFailurePage(request, error);
+    });
   };
 }
 

@@ -17,7 +17,9 @@ export type ConsoleCore = CallLog &
     | 'cipher'
     | 'clock'
     | 'database'
+    | 'databaseUrl'
     | 'hasOidc'
+    | 'mailServer'
     | 'notices'
     | 'onMessage'
     | 'pages'
@@ -31,7 +33,7 @@ export type ConsoleCore = CallLog &
   >;
 
 export interface ConsoleParts
-  extends Omit<ConsoleCore, 'api' | 'secrets' | 'trustedProxies'>,
+  extends Omit<ConsoleCore, 'api' | 'databaseUrl' | 'secrets' | 'trustedProxies'>,
     Pick<Api, 'admissions' | 'exporter' | 'procedures'> {
   readonly config: ConsoleConfig;
   /** The origin of the console in browsers. */
@@ -39,6 +41,10 @@ export interface ConsoleParts
   readonly cookies: CookieSettings;
   readonly liveSessions: LiveSessions;
   readonly operators: OperatorsFile;
+  /** Servers and name of the database. */
+  readonly databaseName: string;
+  /** Resolves to why the servers that do not answer do not. */
+  readonly findOutages: () => Promise<readonly string[]>;
   /** Returns the certificate that new connections get, which may be newer than that of `config`. */
   readonly readCertificate: () => Certificate | undefined;
 }

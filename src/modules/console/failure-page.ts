@@ -11,9 +11,19 @@ import { isTyped, renderForm, SENDING_FIELD } from './parts/form.ts';
 import type { ConsolePage } from './route.ts';
 import { includesRole } from './signed-in-operator.ts';
 
-export function sendFailurePage(request: ConsoleRequest, error: ServiceError | HttpError): void {
+/** Never rejects. */
+export async function sendFailurePage(request: ConsoleRequest, error: ServiceError | HttpError): Promise<void> {
   const status = statusOf(error);
-  sendProblem(request, status, headingOf(error), status === 503 && renderBusy(request));
+  const outages = status === 503 ? await request.parts.findOutages().catch(() => []) : [];
+  const heading = outages.length > 0 ? 'The database does not answer' : headingOf(error);
+  const content = html`${outages.length > 0 && renderOutages(request, outages)}${status === 503 && renderBusy(request)}`;
+  sendProblem(request, status, heading, content);
+}
+
+/** Shown to visitors who are not signed in, too: without the database, nobody is. It has no user and no password. */
+function renderOutages({ parts }: ConsoleRequest, outages: readonly string[]): Html {
+  return html`<p>Usher needs the database <code>${parts.databaseName}</code>.</p>
+${outages.map((outage) => html`<p class="alert"><code>${outage}</code></p>\n`)}`;
 }
 
 /** Answers that the role of the operator is too low, and names the needed role, or the word of `OPERATORS_FILE`. */

@@ -3,6 +3,7 @@ import { writeFile } from 'node:fs/promises';
 import type { BlockList } from 'node:net';
 import { renderFailure } from '../../api/envelope.ts';
 import { nameSettings } from '../../config/name-settings.ts';
+import { createOutageFinder, nameDatabase } from '../../database/connection/find-outage.ts';
 import type { HttpHandler } from '../../http/http-context.ts';
 import { Listener } from '../../http/listener.ts';
 import type { Certificate } from '../../http/tls.ts';
@@ -17,7 +18,7 @@ import { createSignInLink } from './sign-in-link.ts';
 /** @throws Error with a message of one line */
 export async function openConsole(
   config: ConsoleConfig,
-  { api, secrets, trustedProxies, ...parts }: ConsoleCore,
+  { api, databaseUrl, secrets, trustedProxies, ...parts }: ConsoleCore,
 ): Promise<OpenedModule> {
   const isEmbedded = config.databaseUrl === undefined;
   const listener = await openPort(config, trustedProxies);
@@ -36,7 +37,9 @@ export async function openConsole(
     const { createConsoleHandler } = await import('./console-handler.ts');
     const { admissions, caches, exporter, procedures } = api;
     const ofApi = { admissions, exporter, liveSessions: caches.sessions, procedures };
-    return createConsoleHandler({ ...parts, ...ofApi, config, consoleUrl, cookies, operators, readCertificate });
+    const ofDatabase = { databaseName: nameDatabase(databaseUrl), findOutages: createOutageFinder(databaseUrl) };
+    const own = { config, consoleUrl, cookies, operators, readCertificate };
+    return createConsoleHandler({ ...parts, ...ofApi, ...ofDatabase, ...own });
   };
   listener.serve({
     handlers: [

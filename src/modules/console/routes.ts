@@ -40,7 +40,7 @@ import {
   undoCheckInByForm,
 } from './pages/events.ts';
 import { createGroupByForm, GROUP_ACTIONS, showDeleteGroup, showGroup, showGroups } from './pages/groups.ts';
-import { showHealth } from './pages/health.ts';
+import { showHealth, testMail } from './pages/health.ts';
 import { createKey, revokeKey, rotateKey, showKeys, showRevokeKey, showRotateKey } from './pages/keys.ts';
 import { showOverview } from './pages/overview.ts';
 import { makeRecoveryLink, revokeRecoveryLinkByForm, showRecovery } from './pages/recovery.ts';
@@ -80,7 +80,8 @@ export const ROUTES: readonly ConsoleRoute[] = [
   post('viewer', '/renew', async () => ({ redirect: '/' }), undefined, { isForTeams: true }),
   get('viewer', '/', showOverview, { isForTeams: true }),
   get('viewer', '/search', search),
-  get('viewer', '/health', showHealth),
+  get('viewer', '/health', (request) => showHealth(request)),
+  post('support', '/health/test-mail', testMail, (request) => showHealth(request)),
   get('viewer', '/attempts', showAttempts),
   get('viewer', '/audit', showAudit),
   get('viewer', '/audit.csv', exportAudit('csv')),

@@ -9,7 +9,13 @@ test('an idle connection is kept for a minute after each e-mail', async () => {
   let closed = 0;
   const connect = async (): Promise<SmtpConnection> => {
     opened++;
-    return { isOpen: true, send: async () => {}, pretendToSend: async () => {}, close: () => void closed++ };
+    return {
+      isOpen: true,
+      send: async () => {},
+      greet: async () => {},
+      pretendToSend: async () => {},
+      close: () => void closed++,
+    };
   };
   const pool = new SmtpPool(connect);
   const send = () => pool.use(Number.POSITIVE_INFINITY, async () => {});

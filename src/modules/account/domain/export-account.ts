@@ -5,8 +5,8 @@ import { applications } from '../../../database/schema/schema.ts';
 import { nullable, p, statement, t } from '../../../database/sql/template.ts';
 import type { Call } from '../../../domain/core/call.ts';
 import { listAccountSessions } from '../../../domain/grants/list-account-sessions.ts';
-import { recoveryLinkColumns, selectLinkColumns } from '../../../domain/recovery/recovery-link.ts';
 import { selectOwnAttempts } from '../../../domain/login/list-sign-in-attempts.ts';
+import { recoveryLinkColumns, selectLinkColumns } from '../../../domain/recovery/recovery-link.ts';
 import type { User } from '../../../domain/users/user.ts';
 
 /**
@@ -20,17 +20,18 @@ export async function exportAccount(
   sections: readonly { exportData?(call: Call, userId: string): Promise<object> }[],
 ) {
   const userId = user.id;
-  const [sessions, logins, attempts, memberships, ofGroups, invited, recoveries, [origins], ...others] = await Promise.all([
-    listAccountSessions(call, userId),
-    call.run(selectLogins, { userId }),
-    call.run(selectOwnAttempts, { userId }),
-    call.run(selectMemberships, { userId }),
-    call.run(selectOwnGroups, { userId }),
-    call.run(selectInvitations, { userId }),
-    call.run(selectRecoveries, { userId, now: call.now }),
-    call.run(countKnownOrigins, { userId, now: call.now }),
-    ...sections.map((section) => section.exportData?.(call, userId) ?? {}),
-  ]);
+  const [sessions, logins, attempts, memberships, ofGroups, invited, recoveries, [origins], ...others] =
+    await Promise.all([
+      listAccountSessions(call, userId),
+      call.run(selectLogins, { userId }),
+      call.run(selectOwnAttempts, { userId }),
+      call.run(selectMemberships, { userId }),
+      call.run(selectOwnGroups, { userId }),
+      call.run(selectInvitations, { userId }),
+      call.run(selectRecoveries, { userId, now: call.now }),
+      call.run(countKnownOrigins, { userId, now: call.now }),
+      ...sections.map((section) => section.exportData?.(call, userId) ?? {}),
+    ]);
   const { deactivatedAt: _, ...profile } = user;
   return {
     exportedAt: call.now,

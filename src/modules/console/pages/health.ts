@@ -1,30 +1,37 @@
 /** The health of this process, and of its connections to Postgres: what is not well, then each part, then counters. */
 import { X509Certificate } from 'node:crypto';
+import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
+import { connect } from 'node:net';
 import { VERSION } from '../../../config/version.ts';
 import { statement, t } from '../../../database/sql/template.ts';
 import type { Call } from '../../../domain/core/call.ts';
 import { type Html, html } from '../../../http/html.ts';
+import { isolate } from '../../../texts/isolate.ts';
 import type { ConsoleRequest } from '../console-request.ts';
+import { type Part, problemsOf, renderPart } from '../parts/health-part.ts';
 import { renderMoment } from '../parts/moment.ts';
 import { renderFacts, renderPanel } from '../parts/panel.ts';
 import type { ConsolePage } from '../route.ts';
+import { type EndingKey, listEndingKeys } from '../statements/keys.ts';
+import { listDisabledWebhooks, listFailingWebhooks, readTotals } from '../statements/overview.ts';
+import { type MailTest, readMail, sendTestMail } from './health-mail.ts';
+import { describeTotal } from './overview.ts';
 
 const MEGABYTE = 1_000_000;
 /** Before its end, a certificate should have been renewed. */
 const RENEWED_BEFORE_MS = 7 * 24 * 60 * 60_000;
 
-interface Part {
-  readonly id: string;
-  readonly title: string;
-  /** What is not well, in whole sentences. */
-  readonly problems: readonly (string | false)[];
-  readonly facts: Parameters<typeof renderFacts>[0];
-}
-
-export async function showHealth(request: ConsoleRequest): Promise<ConsolePage> {
-  const parts = [await readProcess(request), await readPostgres(request), readKeys(request)];
-  const problems = parts.flatMap((part) => part.problems.filter((problem) => problem !== false));
+export async function showHealth(request: ConsoleRequest, test?: MailTest): Promise<ConsolePage> {
+  const mail = readMail(request, test);
+  const [process, postgres, webhooks, keys] = await Promise.all([
+    readProcess(request),
+    readPostgres(request),
+    readWebhooks(request),
+    readKeys(request),
+  ]);
+  const providers = readProviders(request);
+  const problems = problemsOf([mail, process, postgres, ...providers, webhooks, keys]);
   return {
     title: 'Health',
     section: 'health',
@@ -34,17 +41,18 @@ ${
     ? html`<p class="alert note">All is well.</p>`
     : html`<div class="alert">${problems.map((problem) => html`<p>${problem}</p>`)}</div>`
 }
-${parts.map(renderPart)}
+${renderPart(mail)}
+<div class="two even">
+${[process, postgres, ...providers, webhooks].map(renderPart)}
+</div>
+${renderPart(keys)}
 ${renderPanel('counters', 'Counters', renderFacts(countersOf(request)))}
-<p class="soft small">These are the figures of the replica that answered. With <code>METRICS_PORT</code>, the metrics cover all replicas.</p>`,
+<p class="soft small">These are the figures of the replica that answered. With <code>METRICS_PORT</code>, the metrics cover all replicas, and alerts say the same.</p>`,
   };
 }
 
-function renderPart({ id, title, problems, facts }: Part): Html {
-  const isWell = problems.every((problem) => problem === false);
-  const badge = html`<span class="tag ${isWell ? 'good' : 'bad'}">${isWell ? 'Well' : 'Not well'}</span>`;
-  return renderPanel(id, title, renderFacts(facts), badge);
-}
+export const testMail = async (request: ConsoleRequest): Promise<ConsolePage> =>
+  showHealth(request, await sendTestMail(request));
 
 async function readProcess({ call, parts }: ConsoleRequest): Promise<Part> {
   const { operators, readiness } = parts;
@@ -88,6 +96,7 @@ async function readPostgres({ call, parts }: ConsoleRequest): Promise<Part> {
       pending !== undefined && pending !== false && `Migrations: ${pending}.`,
     ],
     facts: [
+      ['Database', html`<code>${isolate(parts.databaseName)}</code>`],
       ['Answers', hasClock ? `in ${tookMs} ms` : BAD_NO],
       ['Takes writes', isPrimary ? 'yes' : BAD_NO],
       ['Schema', html`<code>${config.databaseSchema}</code>`],
@@ -103,26 +112,90 @@ async function readPostgres({ call, parts }: ConsoleRequest): Promise<Part> {
   };
 }
 
-function readKeys({ call, parts }: ConsoleRequest): Part {
-  const { config, readCertificate, tokens } = parts;
+function readProviders({ parts }: ConsoleRequest): readonly Part[] {
+  const answers = parts.providers.readAnswers();
+  if (answers.length === 0) return [];
+  return [
+    {
+      id: 'providers',
+      title: 'Providers',
+      problems: answers.map(
+        ({ name, problem }) => problem !== undefined && html`${isolate(name)} does not answer: ${problem}.`,
+      ),
+      facts: answers.map(({ name, at, problem }) => {
+        if (!at) return [name, 'not asked since the start'];
+        const answer = problem === undefined ? 'answered' : html`<span class="tag bad">no answer</span>`;
+        return [name, html`${answer} ${renderMoment(at)}${problem !== undefined && html` <code>${problem}</code>`}`];
+      }),
+    },
+  ];
+}
+
+async function readWebhooks({ call, parts }: ConsoleRequest): Promise<Part> {
+  const { webhookProxyUrl } = parts.config;
+  const proxy = webhookProxyUrl === undefined ? undefined : new URL(webhookProxyUrl);
+  const problem = proxy && (await findProblem(proxy));
+  const [failing, { rows: disabled }, totals] = await Promise.all([
+    listFailingWebhooks(call),
+    listDisabledWebhooks(call, parts.pageTokens, { pageSize: 1 }),
+    readTotals(call),
+  ]).catch(() => [undefined, { rows: [] }, undefined] as const);
+  return {
+    id: 'hooks',
+    title: 'Webhooks',
+    problems: [problem !== undefined && `The proxy of webhooks cannot be reached: ${problem}.`],
+    facts: [
+      [
+        'Proxy',
+        proxy &&
+          html`<code>${proxy.host}</code> ${problem === undefined ? 'reached' : html`<span class="tag bad">${problem}</span>`}`,
+      ],
+      ['Waiting', totals && describeTotal(totals.pending)],
+      ['Failing', failing && (failing.rows.length > 0 ? html`<a href="/">some, see the overview</a>` : 'none')],
+      ['Disabled by Usher', failing && (disabled.length > 0 ? html`<a href="/">some, see the overview</a>` : 'none')],
+    ],
+  };
+}
+
+const PROXY_MS = 2_000;
+
+/** Returns why there is no connection to the proxy. */
+async function findProblem({ hostname, port, protocol }: URL): Promise<string | undefined> {
+  const socket = connect(Number(port) || (protocol === 'https:' ? 443 : 80), hostname.replace(/^\[|\]$/g, ''));
+  try {
+    await once(socket, 'connect', { signal: AbortSignal.timeout(PROXY_MS) });
+    return undefined;
+  } catch (error) {
+    const { code, name } = Object(error);
+    return name === 'AbortError' ? 'no answer' : String(code);
+  } finally {
+    socket.destroy();
+  }
+}
+
+async function readKeys({ call, parts }: ConsoleRequest): Promise<Part> {
+  const { readCertificate, tokens } = parts;
   const certificate = readCertificate();
   const until = certificate && new Date(new X509Certificate(certificate.cert).validTo);
   const isLate = until !== undefined && until.getTime() - call.now.getTime() < RENEWED_BEFORE_MS;
+  const ending = await listEndingKeys(call).catch(() => undefined);
   return {
-    id: 'rest',
-    title: 'E-mail, TLS and keys',
-    problems: [isLate && `The TLS certificate ends at ${until.toISOString().slice(0, 16).replace('T', ' ')} UTC.`],
+    id: 'keys',
+    title: 'Keys and certificates',
+    problems: [
+      isLate && `The TLS certificate ends at ${until.toISOString().slice(0, 16).replace('T', ' ')} UTC.`,
+      ending !== undefined && ending.length > 0 && html`API keys end soon: ${ending.map(renderEndingKey)}`,
+    ],
     facts: [
-      [
-        'Mail server',
-        config.smtp
-          ? html`<code>${new URL(config.smtp.url).host}</code>`
-          : 'none: codes appear in the terminal, or are not sent',
-      ],
       ['Certificate until', until ? renderMoment(until) : 'no TLS at this port'],
+      ['API keys', ending?.length === 0 && 'none ends within 14 days'],
       ['Signing keys', html`${tokens.publicJwks.keys.map(({ kid, alg }) => html`<code>${kid}</code> (${alg}) `)}`],
     ],
   };
+}
+
+function renderEndingKey({ applicationId, applicationName, name, expiresAt }: EndingKey): Html {
+  return html` <a href="/applications/${applicationId}/keys">${isolate(name ?? 'a key')} of ${isolate(applicationName)}</a>, ${renderMoment(expiresAt)}.`;
 }
 
 function countersOf({ parts }: ConsoleRequest): Part['facts'] {

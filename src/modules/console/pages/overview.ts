@@ -20,6 +20,7 @@ import {
   readTotals,
   type Total,
 } from '../statements/overview.ts';
+import { renderMailAlert } from './health-mail.ts';
 import { renderWebhookState } from './webhooks.ts';
 
 const HOUR_MS = 60 * 60_000;
@@ -52,6 +53,7 @@ export async function showOverview(request: ConsoleRequest): Promise<Reply> {
     title: 'Overview',
     section: 'overview',
     body: html`<h1>Overview</h1>
+${renderMailAlert(request)}
 ${totals}
 <div class="bar"><h2>Last 24 hours</h2><p class="small soft">${until}, counted once a minute</p></div>
 ${figures}
@@ -124,7 +126,7 @@ async function renderTotals({ call }: ConsoleRequest): Promise<Html> {
 </dl>`;
 }
 
-function describeTotal({ count, kind }: Total): string {
+export function describeTotal({ count, kind }: Total): string {
   if (kind === 'about') return `about ${count.toLocaleString('en', { maximumSignificantDigits: 2 })}`;
   return `${count.toLocaleString('en')}${kind === 'at least' ? ' or more' : ''}`;
 }

@@ -37,8 +37,8 @@ import {
 } from '../parts/panel.ts';
 import type { ConsolePage } from '../route.ts';
 import { includesRole } from '../signed-in-operator.ts';
-import { nameShortly } from './recovery.ts';
 import { renderUserAttempts } from './attempts.ts';
+import { nameShortly } from './recovery.ts';
 import { renderActivity } from './user-activity.ts';
 
 export async function showUsers(request: ConsoleRequest): Promise<ConsolePage> {

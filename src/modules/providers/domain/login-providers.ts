@@ -1,6 +1,7 @@
 /** The providers at which people may sign in, with limits of time and concurrency for each. */
 
 import { ServiceError } from '../../../domain/core/errors.ts';
+import type { ProviderAnswer } from '../../../domain/identities/provider-names.ts';
 import type { LoginProvider } from '../parse-login-providers.ts';
 import {
   type AuthorizationOptions,
@@ -16,6 +17,7 @@ import {
  */
 const MAX_IN_FLIGHT = 16;
 const TIMEOUT_MS = 5_000;
+const TIMED_OUT = 'timeout';
 /** The share of the time of a call. The rest must suffice to answer that the provider was too slow. */
 const TIMEOUT_SHARE = 0.6;
 
@@ -68,6 +70,14 @@ export class LoginProviders {
     return this.#connections.get(id)?.provider.name ?? '';
   }
 
+  readAnswers(): readonly ProviderAnswer[] {
+    return [...this.#connections.values()].map(({ provider, last }) => ({
+      name: provider.name,
+      at: last?.at,
+      problem: last?.problem,
+    }));
+  }
+
   /** @throws ServiceError `Login method not enabled` */
   require(id: string): ProviderConnection {
     const connection = this.#connections.get(id);
@@ -82,6 +92,8 @@ export class ProviderConnection {
   readonly #timeoutMs: number;
   #client: Promise<ProviderClient> | undefined;
   #inFlight = 0;
+  /** When it has answered last, or why it has not. */
+  last: Pick<ProviderAnswer, 'at' | 'problem'> | undefined;
 
   constructor(provider: LoginProvider, timeoutMs: number) {
     this.provider = provider;
@@ -100,7 +112,7 @@ export class ProviderConnection {
     if (this.#inFlight >= MAX_IN_FLIGHT) throw unavailable('busy');
     this.#inFlight++;
     const { promise: late, reject } = Promise.withResolvers<never>();
-    const timer = setTimeout(() => reject(new ProviderError('timeout')), this.#timeoutMs);
+    const timer = setTimeout(() => reject(new ProviderError(TIMED_OUT)), this.#timeoutMs);
     // It may outlive the timeout, but not by much: each of its requests has the same limit.
     const answer = this.#open()
       .then(work)
@@ -108,9 +120,14 @@ export class ProviderConnection {
         this.#inFlight--;
       });
     try {
-      return await Promise.race([answer, late]);
+      const result = await Promise.race([answer, late]);
+      this.last = { at: new Date(), problem: undefined };
+      return result;
     } catch (error) {
-      throw unavailable(describe(error));
+      const detail = describe(error);
+      // Anybody can make it refuse a code, which is an answer.
+      this.last = { at: new Date(), problem: hasNoAnswer(error) ? detail : undefined };
+      throw unavailable(detail);
     } finally {
       clearTimeout(timer);
     }
@@ -124,6 +141,15 @@ export class ProviderConnection {
         : import('./openid-client.ts').then(({ OpenIdClient }) => new OpenIdClient(this.provider, this.#timeoutMs));
     return await this.#client;
   }
+}
+
+/** Whether the provider was too slow, or the connection failed, as its code says. */
+function hasNoAnswer(error: unknown): boolean {
+  if (error instanceof ProviderError) return error.message === TIMED_OUT;
+  const { code, cause } = Object(error);
+  return [code, Object(cause).code].some((text) =>
+    /^(E[A-Z]|UND_ERR|CERT_|ERR_TLS|DEPTH|SELF_|UNABLE)/.test(String(text)),
+  );
 }
 
 function unavailable(detail: string): ServiceError {

@@ -13,7 +13,12 @@ const MOST = 4;
 /** Pages that show more than one resource or list. */
 const MOST_OF: Readonly<Record<string, number>> = {
   '/': 9,
-  '/users/:u': 11,
+  '/attempts': 5,
+  '/health': 7,
+  '/users/:u': 13,
+  '/users/:u/attempts': 5,
+  '/applications/:a/users': 6,
+  '/applications/:a/attempts': 6,
   '/groups/:g': 5,
   '/applications/:a/events/:e': 6,
   '/applications/:a/events/:e/figures': 5,

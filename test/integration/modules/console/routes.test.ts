@@ -57,6 +57,7 @@ const ROLES = {
   ],
   support: [
     ...['POST /users/:u/deactivate', 'POST /users/:u/reactivate', 'POST /users/:u/end-sessions'],
+    'POST /health/test-mail',
     ...[
       'POST clients/end',
       'POST sessions/end',

@@ -5,7 +5,7 @@ import { parseInstant } from '../../../../src/modules/console/parts/moment.ts';
 import { OPERATORS } from '../../../support/console-fixture.ts';
 import { fillPath, openSampledConsole } from '../../../support/console-samples.ts';
 import { textOf } from '../../../support/login-browser.ts';
-import { clientsOf, createTestUser } from '../../../support/service.ts';
+import { adminClient, clientsOf, createTestUser } from '../../../support/service.ts';
 
 const { fixture, samples, browser } = await openSampledConsole(OPERATORS.viewer);
 
@@ -203,10 +203,37 @@ test('the overview has the sign-ins that failed beside the others, in the same s
   expect(heightOf('wrong_codes-refused_sign_ins')).toBe(heightOf('sign_ins') / 2);
 });
 
+describe('the help desk finds in three steps', () => {
+  test('why somebody could not sign in: find the address, open the person, read', async () => {
+    const { u, a } = samples.params;
+    const found = await browser.open(`/search?${new URLSearchParams({ q: samples.email })}`);
+    expect(found.location).toBe(`/users/${u}`);
+    const { body, text } = await browser.open(found.location ?? '');
+    expect(text).toContain('Last attempts Sign-ins that failed or were refused. Kept for 90 days.');
+    expect(text).toContain('Sign-in not sure enoughThe application demands more than one factor.');
+    expect(body).toContain(`<a href="/applications/${a}">`);
+    const { signInAttempts } = await adminClient(fixture.service).listSignInAttempts({ userId: u });
+    expect(text).toContain(signInAttempts[0]?.requestId);
+  });
+
+  test('who was refused at an application: applications, the application, its users', async () => {
+    expect((await open('/applications')).body).toContain(`href="/applications/${samples.params.a}"`);
+    expect((await open('/applications/:a')).body).toContain(`href="/applications/${samples.params.a}/users"`);
+    const { text } = await open('/applications/:a/users');
+    expect(text).toMatch(/Last attempts .*Ada LovelaceSign-in not sure enough/);
+  });
+
+  test('the failed sign-ins of the overview', async () => {
+    const { body } = await open('/');
+    expect(body).toContain('<a href="/attempts">Failed sign-ins</a>');
+    expect((await open('/attempts')).text).toMatch(/Ada LovelaceShopSign-in not sure enough/);
+  });
+});
+
 test('health is one line, a badge per part, and what is not well in words', async () => {
   const well = await open('/health');
   expect(well.text).toMatch(
-    /^.*Health All is well\. Process ?Well .*Postgres ?Well .*keys ?Well .*Counters Event loop/,
+    /^.*Health All is well\. E-mail ?Well .*Process ?Well .*Postgres ?Well .*Webhooks ?Well .*certificates ?Well .*Counters Event loop/,
   );
   const { sql } = fixture.service.database;
   const [last] = await sql`delete from usher_migrations where id = (select max(id) from usher_migrations) returning *`;
@@ -214,7 +241,7 @@ test('health is one line, a badge per part, and what is not well in words', asyn
   await sql`insert into usher_migrations (id, hash, created_at) values (${last?.id}, ${last?.hash}, ${last?.created_at})`;
   expect(well.text).toMatch(/Migrationsall \d+ applied/);
   expect(text).toMatch(
-    /Migrations: 1 of \d+ pending\. Process ?Well .*Postgres ?Not well .*Migrations1 of \d+ pending/,
+    /Migrations: 1 of \d+ pending\. E-mail ?Well .*Process ?Well .*Postgres ?Not well .*Migrations1 of \d+ pending/,
   );
   expect(text).not.toContain('All is well');
 });

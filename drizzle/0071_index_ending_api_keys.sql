@@ -1,0 +1,1 @@
+CREATE INDEX CONCURRENTLY "api_keys_ending_idx" ON "api_keys" USING btree ("expires_at") WHERE "api_keys"."expires_at" is not null and "api_keys"."revoked_at" is null and "api_keys"."replaced_by" is null;
