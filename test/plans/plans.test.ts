@@ -173,6 +173,8 @@ describe('the service', () => {
     expect(removing.length).toBeGreaterThan(silent.length);
     expect([...new Set(silent.map(({ name }) => name))].sort()).toEqual([
       'delete_passkeys_of_deleted_user',
+      // `use_recovery_link` has said it.
+      'end_late_of_recovery',
       'mark_user_deleted',
       'remove_personal_data',
       // Of the passkey that the same call has just stored.
@@ -371,6 +373,11 @@ async function fill(): Promise<void> {
       select sha256(id::text::bytea), user_id, 'email', created_at, expires_at from login_intents;
     insert into known_origins (key, user_id, expires_at)
       select sha256(id::text::bytea), user_id, expires_at from login_intents;
+    insert into recovery_links (id, user_id, digest, code_hmac, address_key, removes, created_by, created_at, usable_at,
+        expires_at)
+      select id, user_id, sha256(id::text::bytea), '\\x00', '\\x00', '{PASSKEYS}', 'admin', created_at, created_at,
+        expires_at - interval '90 days'
+      from login_intents;
     insert into passkeys (user_id, id, credential_id, rp_id, public_key, sign_count, transports, aaguid,
         is_backup_eligible, is_backed_up, is_user_verified, name, created_at)
       select id, gen_random_uuid(), sha256(id::text::bytea), 'usher.test', '\\x00', 0, '{}', gen_random_uuid(),

@@ -25,11 +25,15 @@ export type RecoveryLink = RowOfType<typeof recoveryLinkColumns>;
 /** The condition that the row `l` is a link that has not ended. Parameter: now. */
 export const isOpenLink = sql`l.status = 'OPEN' and l.expires_at > ${p.instant('now')}`;
 
-/** Returns `recoveryLinkColumns` of the row. Nothing writes that a link has expired. Parameter: now. */
+/** Returns `recoveryLinkColumns` of the row. Parameter: now. */
 export function selectLinkColumns(row: 'recovery_links' | 'made'): SQL {
+  return sql`${columnsOf(stored, row)}, ${sql.raw(row)}.removes, ${linkState(row)}`;
+}
+
+/** Returns the columns `status` and `ended_at`. Nothing writes that a link has expired. Parameter: now. */
+export function linkState(row: 'recovery_links' | 'made'): SQL {
   const of = sql.raw(row);
   const hasExpired = sql`${of}.status = 'OPEN' and ${of}.expires_at <= ${p.instant('now')}`;
-  return sql`${columnsOf(stored, row)}, ${of}.removes,
-    case when ${hasExpired} then 'EXPIRED' else ${of}.status end as status,
+  return sql`case when ${hasExpired} then 'EXPIRED' else ${of}.status end as status,
     case when ${hasExpired} then ${of}.expires_at else ${of}.ended_at end as ended_at`;
 }

@@ -6,7 +6,7 @@ import { nullable, p, statement, t } from '../../../database/sql/template.ts';
 import type { Call } from '../../../domain/core/call.ts';
 import { listAccountSessions } from '../../../domain/grants/list-account-sessions.ts';
 import { selectOwnAttempts } from '../../../domain/login/list-sign-in-attempts.ts';
-import { recoveryLinkColumns, selectLinkColumns } from '../../../domain/recovery/recovery-link.ts';
+import { linkState, recoveryLinkColumns } from '../../../domain/recovery/recovery-link.ts';
 import type { User } from '../../../domain/users/user.ts';
 
 /**
@@ -86,7 +86,7 @@ const { createdBy: _, recoveryLinkId: __, userId: ___, ...recoveryColumns } = re
 
 /** Who has made them is not the user's data. */
 const selectRecoveries = statement('select_account_recoveries', recoveryColumns)`
-  select ${selectLinkColumns('recovery_links')} from recovery_links
+  select created_at, usable_at, expires_at, removes, ${linkState('recovery_links')} from recovery_links
   where user_id = ${p.uuid('userId')} order by created_at desc, id limit 1000`;
 
 /** Exported as a number: browsers and networks are stored as HMACs, which tell the user nothing. */

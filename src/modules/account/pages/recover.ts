@@ -11,7 +11,7 @@ import {
   renderHeading,
   renderToken,
 } from '../../../login-page/pages/parts.ts';
-import { isolate } from '../../../texts/isolate.ts';
+import { isolate, renderAddress } from '../../../texts/isolate.ts';
 import type { TextKey } from '../../../texts/texts.ts';
 
 const STYLE = readStyle(new URL('recover.css', import.meta.url));
@@ -93,7 +93,7 @@ export function renderConfirm(view: RecoverView, losses: Losses, once: string): 
   const { language, path } = view;
   const { isNew, name, newEmail, email, passkeys, providers, walletAddress } = losses;
   const items = [
-    email !== null && [language.html('recover.ends.address', { email: showEmail(email) })],
+    email !== null && [language.html('recover.ends.address', { email: renderAddress(email) })],
     passkeys.length > 0 && [html`${language.text('recover.ends.passkeys')}`, joinNames(passkeys)],
     ...providers.map((provider) => [language.html('recover.ends.provider', { provider })]),
     walletAddress && [html`${language.text('recover.ends.wallet')}`, isolate(walletAddress)],
@@ -105,7 +105,7 @@ export function renderConfirm(view: RecoverView, losses: Losses, once: string): 
     html`<p>${language.html('recover.confirm.email', { email: html`<strong>${isolate(showEmail(newEmail))}</strong>` })}</p>`;
   const list =
     !isNew &&
-    html`<ul class="ends-here plain">
+    html`<ul class="ends-here">
 ${items.map(([what, which]) => html`<li><strong>${what}</strong>${which && html`<br><span class="soft small">${which}</span>`}</li>\n`)}</ul>
 <p class="soft">${language.text('recover.confirm.stays')}</p>`;
   const fields = html`<input type="hidden" name="once" value="${once}"><button>${language.text(isNew ? 'device.submit' : 'recover.submit')}</button>`;
