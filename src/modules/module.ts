@@ -5,6 +5,7 @@ import type { Config, ModuleSettings } from '../config/config.ts';
 import type { WantedPort } from '../config/require-free-ports.ts';
 import type { Secrets } from '../config/secrets.ts';
 import type { LogoutTokens } from '../delivery/send-delivery.ts';
+import type { DerivedKeys } from '../domain/crypto/derived-keys.ts';
 import type { CreateIntrospection } from '../domain/grants/token-status.ts';
 import type { ProtocolAnswers } from '../domain/tokens/auth-tokens.ts';
 import type { PathHandler } from '../http/http-context.ts';
@@ -29,7 +30,7 @@ export interface Module<ItsConfig = Config> extends ModuleSettings {
 /** What the server knows first. */
 export interface Early {
   /** The keys of cookies and links of the account page. The first key encrypts, and all keys decrypt. */
-  readonly accountKeys: readonly Buffer[];
+  readonly accountKeys: DerivedKeys;
   /** The URL of the login page. */
   readonly authPageUrl: string;
   readonly publicUrl: string;

@@ -1,5 +1,5 @@
 import type { WantedPort } from '../config/require-free-ports.ts';
-import { deriveKeys } from '../domain/crypto/aes-gcm.ts';
+import { deriveKeys } from '../domain/crypto/derived-keys.ts';
 import type { PathHandler } from '../http/http-context.ts';
 import type { Certificate } from '../http/tls.ts';
 import type { Core, Early, Greeting, Offer, OpenedModule } from './module.ts';

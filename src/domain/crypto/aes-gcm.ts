@@ -1,15 +1,7 @@
 /** AES-256-GCM with keys for each purpose. A sealed value is nonce, tag and ciphertext, in this order. */
-import {
-  type CipherKey,
-  createCipheriv,
-  createDecipheriv,
-  createSecretKey,
-  hash,
-  hkdfSync,
-  type KeyObject,
-  randomBytes,
-} from 'node:crypto';
+import { createCipheriv, createDecipheriv, createSecretKey, hash, type KeyObject, randomBytes } from 'node:crypto';
 import { decodeBase64Url } from '../../encoding/base64url.ts';
+import type { DerivedKeys } from './derived-keys.ts';
 
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
@@ -17,7 +9,7 @@ const CIPHERTEXT_AT = NONCE_BYTES + TAG_BYTES;
 const KEY_ID_BYTES = 4;
 
 /** Encrypts a text. `open` needs the same additional authenticated data. */
-function seal(key: CipherKey, text: string, aad: string): Buffer {
+function seal(key: KeyObject, text: string, aad: string): Buffer {
   const nonce = randomBytes(NONCE_BYTES);
   const cipher = createCipheriv('aes-256-gcm', key, nonce).setAAD(Buffer.from(aad));
   const ciphertext = Buffer.concat([cipher.update(text, 'utf8'), cipher.final()]);
@@ -29,7 +21,7 @@ function seal(key: CipherKey, text: string, aad: string): Buffer {
  *
  * @throws Error if the value was altered, or sealed with another key or other additional authenticated data
  */
-function open(key: CipherKey, sealed: Buffer, aad: string): string {
+function open(key: KeyObject, sealed: Buffer, aad: string): string {
   const nonce = sealed.subarray(0, NONCE_BYTES);
   const decipher = createDecipheriv('aes-256-gcm', key, nonce, { authTagLength: TAG_BYTES });
   decipher.setAAD(Buffer.from(aad)).setAuthTag(sealed.subarray(NONCE_BYTES, CIPHERTEXT_AT));
@@ -37,13 +29,13 @@ function open(key: CipherKey, sealed: Buffer, aad: string): string {
 }
 
 /** Encrypts a text with the first of the keys, as base64url. */
-export function sealToken([key]: readonly Buffer[], text: string, aad: string): string {
+export function sealToken([key]: DerivedKeys, text: string, aad: string): string {
   if (!key) throw new Error('There is no key to encrypt tokens with');
   return seal(key, text, aad).toString('base64url');
 }
 
 /** Decrypts a token that `sealToken` encrypted with any of the keys. Returns undefined for any other text. */
-export function openToken(keys: readonly Buffer[], token: string, aad: string): string | undefined {
+export function openToken(keys: DerivedKeys, token: string, aad: string): string | undefined {
   const sealed = decodeBase64Url(token);
   if (!sealed) return undefined;
   for (const key of keys) {
@@ -107,12 +99,4 @@ function keyIdOf(key: Buffer): Buffer {
 
 function toText({ applicationId, id }: RowIds): string {
   return `${applicationId}/${id}`;
-}
-
-/**
- * Derives a key of 32 bytes from each encryption key, by HKDF-SHA-256. So the keys of every purpose rotate with the
- * encryption keys, and the key of one purpose reveals nothing about the key of another.
- */
-export function deriveKeys(encryptionKeys: readonly Buffer[], purpose: string): readonly Buffer[] {
-  return encryptionKeys.map((key) => Buffer.from(hkdfSync('sha256', key, '', `usher ${purpose}`, 32)));
 }

@@ -18,9 +18,10 @@ import {
   type Unchecked,
   uuid,
 } from '../core/validation.ts';
+import { hmac } from '../crypto/derived-keys.ts';
 import { foldEmail } from '../login/known-origins.ts';
-import { hmac, type LoginCodeKeys } from '../login/login-code.ts';
-import { isMutedFor } from '../login/muted-addresses.ts';
+import type { LoginCodeKeys } from '../login/login-code.ts';
+import { isMutedForStrangers } from '../login/muted-addresses.ts';
 import { ONCE_A_DAY, type RateLimit, takePermit } from '../login/rate-limit.ts';
 import { noticeParameters, noticesOf } from '../notices/store-notice.ts';
 import { toIsoText } from '../outbox/insert-message.ts';
@@ -126,7 +127,7 @@ async function invite(call: Call, keys: LoginCodeKeys, wanted: Wanted): Promise<
 
 /** One e-mail a day, and none to a muted address. Callers do not learn it: other applications may have sent it. */
 async function mayMail(call: Call, keys: LoginCodeKeys, email: string): Promise<boolean> {
-  const isMuted = await isMutedFor(call, keys, { email, familiarity: 'stranger' });
+  const isMuted = await isMutedForStrangers(call, keys, email);
   const key = hmac(keys[0], `invitations to ${foldEmail(email)}`);
   return (await takePermit(call, key, ONCE_A_DAY)) && !isMuted;
 }

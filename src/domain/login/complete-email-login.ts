@@ -1,17 +1,29 @@
+import { sql } from 'drizzle-orm';
+import { statement } from '../../database/sql/template.ts';
+import { ONE_FACTOR } from '../core/assurance.ts';
 import type { Call } from '../core/call.ts';
 import { ServiceError } from '../core/errors.ts';
 import { findProvedIdentityById, linkIdentity } from '../identities/link-identity.ts';
 import { type Browser, toSignInOrigin } from '../sessions/browser.ts';
 import type { AuthTokens } from '../tokens/auth-tokens.ts';
 import { findUserToSignIn } from '../users/find-user-by-email.ts';
-import { markEmailVerified } from '../users/mark-email-verified.ts';
+import { markEmailVerified, verifiedEmail } from '../users/mark-email-verified.ts';
+import { removeIfErased } from '../users/personal-data.ts';
 import { linkWallet } from '../users/update-user.ts';
-import { type Completion, completeLogin } from './complete-login.ts';
+import {
+  answerCompletion,
+  type Completion,
+  completeLogin,
+  completionByProof,
+  completionParameters,
+} from './complete-login.ts';
+import { COMPLETED_INTENT, completedIntent } from './completed-intent.ts';
 import type { StoredLoginCode } from './find-latest-code.ts';
-import { rememberOrigin } from './known-origins.ts';
+import { originParameters, rememberOrigin, upsertOrigins } from './known-origins.ts';
 import type { LoginCodeSettings } from './login-code.ts';
 import type { LoginIntent } from './login-intent.ts';
 import { provingUser } from './record-attempt.ts';
+import { countedAttempt, refuseLateCode } from './require-right-code.ts';
 import { signUp } from './sign-up.ts';
 import type { SignUpRules } from './sign-up-rules.ts';
 
@@ -29,6 +41,47 @@ interface EmailLogin {
   /** The name that a new user has given. */
   readonly name?: string;
 }
+
+/**
+ * Counts the attempt with the right code, and completes the login, in one statement: that of a user who is known, links
+ * nothing, and needs nobody's leave. Any other login is `not tried`. Returns undefined if the attempt is counted, and the
+ * login not completed.
+ *
+ * @throws ServiceError `Code no longer valid`
+ */
+export async function completeByCode(
+  call: Call,
+  { codes, tokens }: EmailLoginParts,
+  { browser, intent, code }: EmailLogin,
+): Promise<Completion | undefined | 'not tried'> {
+  const { id: loginIntentId, applicationId, restrictAccess } = intent;
+  const { id, userId, email, walletAddress, identityId } = code;
+  if (!userId || walletAddress || identityId || restrictAccess) return 'not tried';
+  const how = { method: 'email', ...toSignInOrigin(browser) } as const;
+  const login = { loginIntentId, userId, assurance: ONE_FACTOR, onBehalfBy: null };
+  const rows = await call.run(redeemCode, {
+    ...completionParameters(call, login, { how, proved: { email } }),
+    ...originParameters(call, codes.keys, browser, email),
+    applicationId,
+    id,
+    isRight: true,
+  });
+  if (!rows) return 'not tried';
+  const [completed] = rows;
+  if (!completed) throw refuseLateCode(code, call.now);
+  if ((completed.applicationId as string | null) === null) return undefined;
+  await removeIfErased(call, userId).catch(() => {});
+  return provingUser(userId, () => answerCompletion(call, tokens, { ...how, ...login, ...completed }));
+}
+
+/** Has no row if the code is no longer valid, and one without an application if the login cannot be completed. */
+const redeemCode = statement('redeem_login_code', COMPLETED_INTENT).ifWhole`
+  with counted as (${countedAttempt}
+  ), ${completedIntent({ ...completionByProof, condition: sql`${completionByProof.condition} and exists (select 1 from counted)` })},
+  verified as (${verifiedEmail} and exists (select 1 from completed)
+  ), remembered as (${upsertOrigins(sql`from completed`)}
+  )
+  select completed.* from counted left join completed on true`;
 
 /**
  * Completes the login of the person who entered the code, as the user with the e-mail address of the code or as a new

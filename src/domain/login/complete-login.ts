@@ -68,8 +68,6 @@ export async function completeLogin(
   { how: onPage, proved }: OnLoginPage = {},
 ): Promise<Completion> {
   const { loginIntentId, userId, ipAddress, userAgent, onBehalfBy, ...given } = check(request, rules);
-  const { email = null, walletAddress = null, issuer = null, subject = null } = proved ?? {};
-  const { run, now } = call;
   const how = onPage ?? {
     method: onBehalfBy === null ? 'page' : IMPERSONATION,
     browserDigest: null,
@@ -78,30 +76,57 @@ export async function completeLogin(
   };
   // Who signs in on behalf of a user has shown nothing about that user.
   const assurance = (onBehalfBy === null && given.assurance) || ONE_FACTOR;
-  const parameters = {
+  const login = { loginIntentId, userId, assurance, onBehalfBy };
+  const parameters = completionParameters(call, login, { how, proved });
+  const [found] = await call.run(proved ? completeIntentByProof : completeIntent, parameters);
+  const intent = found ?? (await provingUser(userId, () => completeOrRefuse(call, parameters)));
+  // What was proved is no longer the user's.
+  if (!intent) throw new ServiceError(parameters.emails === null ? 'USER_NOT_FOUND' : 'CODE_NOT_VALID');
+  return answerCompletion(call, tokens, { ...how, ...login, ...intent });
+}
+
+interface WhoSignsIn {
+  readonly loginIntentId: string;
+  readonly userId: string;
+  readonly assurance: number;
+  readonly onBehalfBy: string | null;
+}
+
+export function completionParameters(
+  { now }: Pick<Call, 'now'>,
+  login: WhoSignsIn,
+  { how, proved = {} }: OnLoginPage & { readonly how: HowSignedIn },
+) {
+  const { email = null, walletAddress = null, issuer = null, subject = null } = proved;
+  return {
     ...BY_POSTGRES,
     ...how,
-    assurance,
+    ...login,
     authenticatedAt: how.authenticatedAt ?? null,
-    loginIntentId,
-    userId,
     now,
     ...spellingsOf(email),
     walletAddress,
     issuer,
     subject,
-    onBehalfBy,
   };
-  const [found] = await run(proved ? completeIntentByProof : completeIntent, parameters);
-  const intent = found ?? (await provingUser(userId, () => completeOrRefuse(call, parameters)));
-  // What was proved is no longer the user's.
-  if (!intent) throw new ServiceError(email === null ? 'USER_NOT_FOUND' : 'CODE_NOT_VALID');
+}
+
+type Completed = RowOfType<typeof COMPLETED_INTENT> &
+  Omit<WhoSignsIn, 'assurance'> &
+  Omit<HowSignedIn, 'authenticatedAt'>;
+
+/** Does what follows a completed login, and returns its answer. */
+export async function answerCompletion(
+  call: Call,
+  tokens: AuthTokens,
+  { onBehalfBy, userId, ...intent }: Completed,
+): Promise<Completion> {
   call.count?.('sign_ins');
   if (intent.isInvited && onBehalfBy === null) await acceptInvitation(call, { ...intent, userId });
   else if (intent.isInvited) await noteEntryOnBehalf(call, { ...intent, userId });
   // After a sign-in by e-mail, `rememberOrigin` does it.
-  if (how.method !== 'email' && how.ipAddress !== null) await removeIfErased(call, userId);
-  return answerLogin(tokens, { ...intent, loginIntentId, userId, method: how.method });
+  if (intent.method !== 'email' && intent.ipAddress !== null) await removeIfErased(call, userId);
+  return answerLogin(tokens, { ...intent, userId });
 }
 
 /**
@@ -181,7 +206,7 @@ export interface HowSignedIn extends SignInOrigin {
 /** What only the login page passes. */
 interface OnLoginPage {
   readonly how?: HowSignedIn;
-  readonly proved?: Proved;
+  readonly proved?: Proved | undefined;
 }
 
 interface CompletedLogin extends Omit<RowOfType<typeof COMPLETED_INTENT>, 'isInvited'> {
@@ -199,15 +224,18 @@ const ofUser = (isProved: SQL) => ({
   onBehalfBy: p.text('onBehalfBy'),
 });
 
+/** Completes an intent as the user who still has what was proved. Parameters: those of `completionParameters`. */
+export const completionByProof = ofUser(isProvedUser);
+
 const completion = (name: string, user: ReturnType<typeof ofUser>) => statement(name, COMPLETED_INTENT)`
   with ${completedIntent(user)}
   select * from completed`;
 
 /** Another page proves nothing to Usher. Postgres sets up every look-up of a statement, also one that it does not run. */
 const completeIntent = completion('complete_login_intent', ofUser(isUserById));
-const completeIntentByProof = completion('complete_login_intent_by_proof', ofUser(isProvedUser));
+const completeIntentByProof = completion('complete_login_intent_by_proof', completionByProof);
 
 /** It takes the ID of the application to find out whom the operator has let in: tables may be distributed. */
 const completeRestrictedIntent = statement('complete_restricted_login_intent', COMPLETED_INTENT)`
-  with ${accessByCtes.ctes}, ${completedIntent({ ...ofUser(isProvedUser), access: accessByCtes.condition })}
+  with ${accessByCtes.ctes}, ${completedIntent({ ...completionByProof, access: accessByCtes.condition })}
   select * from completed`;

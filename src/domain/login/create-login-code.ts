@@ -1,29 +1,26 @@
 import { randomUUID } from 'node:crypto';
 import { sql } from 'drizzle-orm';
-import { placeholdersOf, type Statement } from '../../database/pool/database.ts';
 import { loginCodes } from '../../database/schema/login-schema.ts';
 import { p, statement } from '../../database/sql/template.ts';
 import type { Call } from '../core/call.ts';
 import { ServiceError } from '../core/errors.ts';
 import { check, emailAddress, type Unchecked, uuid } from '../core/validation.ts';
 import type { Browser, InBrowser } from '../sessions/browser.ts';
-import { findUserByEmail } from '../users/find-user-by-email.ts';
 import { removeIfErased } from '../users/personal-data.ts';
 import type { EmailLoginParts } from './complete-email-login.ts';
-import { ATTEMPTS, findLatestCode, type StoredLoginCode } from './find-latest-code.ts';
+import { findAddressFacts } from './find-address-facts.ts';
+import { ATTEMPTS, type StoredLoginCode } from './find-latest-code.ts';
 import { findToLink, type ToLink } from './find-to-link.ts';
-import { findFamiliarity } from './known-origins.ts';
 import {
-  type CodeLength,
   deriveLoginCode,
   digestLoginCode,
   LOGIN_CODE_MINUTES,
   type LoginCodeSettings,
   recoverLoginCode,
 } from './login-code.ts';
-import { type Asker, admitLoginCode, admitRepetition } from './login-code-limits.ts';
+import { type Asker, admissionOf, admitRepetition, refuseCode } from './login-code-limits.ts';
 import { type LoginIntent, requireOpenIntent } from './login-intent.ts';
-import { isMutedFor } from './muted-addresses.ts';
+import { PERMIT, permits, permitsOf, settlePermits, takenPermits } from './rate-limit.ts';
 
 /** How often one code is sent at most. */
 const MAX_SENDS = 3;
@@ -80,15 +77,13 @@ export async function createLoginCode(
   const { applicationId } = intent;
   // Asked for users, too, so that the answer takes the same time.
   const maySignUp = signUps.allow(intent, email);
-  const user = await findUserByEmail(call, email);
   const inBrowser = { applicationId, loginIntentId, browserDigest: browser.digest };
   const proved = await findToLink(call, inBrowser, link);
+  const { user, familiarity, hasMuted, latest } = await findAddressFacts(call, settings, browser, email, inBrowser);
   const login = { ...inBrowser, ...proved, email, userId: user?.id ?? null };
-  const asker = { browser, email, familiarity: await findFamiliarity(call, settings.keys, browser, email) };
-  const hasMuted = await isMutedFor(call, settings.keys, asker);
+  const asker = { browser, email, familiarity };
   const { code, wait, ...row } =
-    (await repeatLiveCode(call, settings, login, asker)) ??
-    (await insertNewCode(call, settings, login, await admitLoginCode(call, settings, asker, applicationId)));
+    (await repeatLiveCode(call, settings, login, asker, latest)) ?? (await insertNewCode(call, settings, login, asker));
   // Runs without a user, too: otherwise the time would reveal whether the address has one.
   await removeIfErased(call, user?.id ?? randomUUID());
   const isUnknown = !user && !maySignUp;
@@ -117,8 +112,8 @@ async function repeatLiveCode(
   settings: LoginCodeSettings,
   login: EmailLogin,
   asker: Asker,
+  latest: StoredLoginCode | undefined,
 ): Promise<SentLoginCode | undefined> {
-  const latest = await findLatestCode(call, login);
   const isLive = latest && latest.attempts < ATTEMPTS && latest.expiresAt > call.now;
   const isSame = ({ email, userId, walletAddress, identityId }: StoredLoginCode) =>
     email === login.email &&
@@ -140,21 +135,33 @@ async function repeatLiveCode(
   return { id, code, isUnsent, wait: sends < limit ? secondsUntilRepeat(call.now, { ...latest, sends }) : 0 };
 }
 
+/**
+ * Admits a new code, and stores it.
+ *
+ * @throws ServiceError `Too many codes`, with the minutes to wait
+ */
 export async function insertNewCode(
   call: Call,
-  { keys }: LoginCodeSettings,
+  settings: LoginCodeSettings,
   login: EmailLogin,
-  length: CodeLength,
+  asker: Asker,
 ): Promise<SentLoginCode> {
+  const { keys } = settings;
+  const { buckets, required, length, longer } = admissionOf(settings, asker, login.applicationId);
   const id = randomUUID();
-  const code = deriveLoginCode(keys, id, length);
-  await call.run(insertCode, {
+  const [short, long] = [length, longer].map((digits) => deriveLoginCode(keys, id, digits)) as [string, string];
+  const permits = await call.run(insertCode, {
     ...login,
+    ...permitsOf(call, buckets, required),
     id,
-    codeDigest: digestLoginCode(keys, id, code),
+    codeDigest: digestLoginCode(keys, id, short),
+    longDigest: digestLoginCode(keys, id, long),
     createdAt: call.now,
     expiresAt: new Date(call.now.getTime() + LOGIN_CODE_MINUTES * 60_000),
   });
+  const full = await settlePermits(call, buckets, permits, required);
+  if (full) throw refuseCode(full);
+  const code = permits.every(({ isTaken }) => isTaken) ? short : long;
   return { id, code, isUnsent: false, wait: secondsUntilRepeat(call.now, { createdAt: call.now, sends: 1 }) };
 }
 
@@ -195,5 +202,15 @@ const countSend = statement('count_login_code_send', { id: loginCodes.id })`
     and id = ${p.uuid('id')} and sends < ${p.integer('limit')} and ${isDueForRepeat}
   returning id`;
 
-const insertCode: Statement<unknown> = (db) =>
-  db.insert(loginCodes).values(placeholdersOf(loginCodes)).prepare('insert_login_code');
+/** Without a permit of the last bucket, unless it is required, the code is a longer one. */
+const insertCode = statement('insert_login_code', PERMIT)`
+  with ${takenPermits}, inserted as (
+    insert into login_codes (application_id, login_intent_id, id, browser_digest, user_id, email, wallet_address, identity_id,
+      code_digest, created_at, expires_at)
+    select ${p.uuid('applicationId')}, ${p.uuid('loginIntentId')}, ${p.uuid('id')}, ${p.bytes('browserDigest')},
+      ${p.uuid('userId')}, ${p.text('email')}, ${p.text('walletAddress')}, ${p.uuid('identityId')},
+      case when count(taken.key) = count(*) then ${p.bytes('codeDigest')} else ${p.bytes('longDigest')} end,
+      ${p.instant('createdAt')}, ${p.instant('expiresAt')}
+    from wanted left join taken on taken.key = wanted.key
+    having count(taken.key) filter (where position <= ${p.integer('required')}) = ${p.integer('required')}
+  ) ${permits}`;

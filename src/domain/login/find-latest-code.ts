@@ -1,3 +1,4 @@
+import { sql } from 'drizzle-orm';
 import { loginCodes } from '../../database/schema/login-schema.ts';
 import { columnsOf, type RowOfType, statement } from '../../database/sql/template.ts';
 import type { Call } from '../core/call.ts';
@@ -9,14 +10,27 @@ export const ATTEMPTS = 5;
 const { id, userId, email, walletAddress, identityId, codeDigest } = loginCodes;
 const { sends, isUnsent, attempts, isRedeemed, createdAt, expiresAt } = loginCodes;
 const ownership = { userId, email, walletAddress, identityId };
-const columns = { id, ...ownership, codeDigest, sends, isUnsent, attempts, isRedeemed, createdAt, expiresAt };
+export const storedCodeColumns = {
+  id,
+  ...ownership,
+  codeDigest,
+  sends,
+  isUnsent,
+  attempts,
+  isRedeemed,
+  createdAt,
+  expiresAt,
+};
 
-export type StoredLoginCode = RowOfType<typeof columns>;
+export type StoredLoginCode = RowOfType<typeof storedCodeColumns>;
 
 export async function findLatestCode({ run }: Call, where: InBrowser): Promise<StoredLoginCode | undefined> {
   const [latest] = await run(selectLatestCode, { ...where });
   return latest;
 }
 
-const selectLatestCode = statement('select_latest_login_code', columns)`
-  select ${columnsOf(columns)} from login_codes where ${isInBrowser} order by created_at desc limit 1`;
+/** Parameters: all of `InBrowser`. */
+export const latestCode = sql`
+  select ${columnsOf(storedCodeColumns)} from login_codes where ${isInBrowser} order by created_at desc limit 1`;
+
+const selectLatestCode = statement('select_latest_login_code', storedCodeColumns)`${latestCode}`;

@@ -1,11 +1,14 @@
 /** Remembers the browsers and networks in which somebody has signed in with an e-mail address. */
+import type { KeyObject } from 'node:crypto';
 import { domainToASCII, domainToUnicode } from 'node:url';
+import { type SQL, sql } from 'drizzle-orm';
 import { knownOrigins } from '../../database/schema/login-schema.ts';
 import { p, statement } from '../../database/sql/template.ts';
 import type { Call } from '../core/call.ts';
+import { hmac } from '../crypto/derived-keys.ts';
 import type { Browser } from '../sessions/browser.ts';
 import { removeIfErased } from '../users/personal-data.ts';
-import { hmac, type LoginCodeKeys } from './login-code.ts';
+import type { LoginCodeKeys } from './login-code.ts';
 import { networkOf } from './network.ts';
 
 const LIFETIME_MS = 180 * 24 * 60 * 60_000;
@@ -30,21 +33,33 @@ export async function findFamiliarity(
   return known.some(({ isAnyKnown }) => isAnyKnown) ? 'network' : 'stranger';
 }
 
+/** Returns the keys of the browser and its network, and of the browser alone, in hex. */
+export function originKeysOf(keys: LoginCodeKeys, browser: Browser, email: string) {
+  const digests = keys.map((key) => digestOrigins(key, browser, email));
+  const browserKeys = digests.map((digest) => digest.browser.toString('hex'));
+  return { browserKeys, originKeys: [...browserKeys, ...digests.map(({ network }) => network.toString('hex'))] };
+}
+
 /** Remembers the browser and its network for 180 days. */
 export async function rememberOrigin(
   call: Call,
-  [key]: LoginCodeKeys,
+  keys: LoginCodeKeys,
   browser: Browser,
   user: { readonly userId: string; readonly email: string },
 ): Promise<void> {
   const { userId, email } = user;
-  const expiresAt = new Date(call.now.getTime() + LIFETIME_MS);
-  await call.run(upsertOrigins, { ...digestOrigins(key, browser, email), userId, expiresAt });
+  await call.run(insertOrigins, { ...originParameters(call, keys, browser, email), userId });
   await removeIfErased(call, userId);
 }
 
-function digestOrigins(key: Buffer | undefined, { digest, address }: Browser, email: string) {
-  const digestOf = (origin: string) => hmac(key, `${foldEmail(email)} signed in from ${origin}`);
+/** Returns the parameters of `upsertOrigins`, without `userId`. */
+export function originParameters({ now }: Pick<Call, 'now'>, [key]: LoginCodeKeys, browser: Browser, email: string) {
+  return { ...digestOrigins(key, browser, email), originsExpireAt: new Date(now.getTime() + LIFETIME_MS) };
+}
+
+function digestOrigins(key: KeyObject | undefined, { digest, address }: Browser, email: string) {
+  const folded = foldEmail(email);
+  const digestOf = (origin: string) => hmac(key, `${folded} signed in from ${origin}`);
   return { browser: digestOf(digest.toString('hex')), network: digestOf(networkOf(address)) };
 }
 
@@ -66,8 +81,10 @@ const selectOrigins = statement('select_known_origins', { key: knownOrigins.key 
   select key from known_origins
   where key in (${p.bytes('browser')}, ${p.bytes('network')}) and expires_at > ${p.instant('now')}`;
 
-const upsertOrigins = statement('upsert_known_origins')`
+/** Returns an insert, or an update, of both origins for each row of `from`. */
+export const upsertOrigins = (from: SQL = sql``) => sql`
   insert into known_origins (key, user_id, expires_at)
-  values (${p.bytes('browser')}, ${p.uuid('userId')}, ${p.instant('expiresAt')}),
-    (${p.bytes('network')}, ${p.uuid('userId')}, ${p.instant('expiresAt')})
+  select unnest(array[${p.bytes('browser')}, ${p.bytes('network')}]), ${p.uuid('userId')}, ${p.instant('originsExpireAt')} ${from}
   on conflict (key) do update set user_id = excluded.user_id, expires_at = excluded.expires_at`;
+
+const insertOrigins = statement('upsert_known_origins')`${upsertOrigins()}`;

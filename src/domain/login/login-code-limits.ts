@@ -3,14 +3,16 @@
  * address has permits of its own, so that strangers cannot lock it out. The README of the login page has the odds of a
  * guess.
  */
+
 import type { Call } from '../core/call.ts';
 import { ServiceError } from '../core/errors.ts';
 import { CONSOLE_APPLICATION_ID } from '../core/own-applications.ts';
+import { hmac } from '../crypto/derived-keys.ts';
 import type { Browser } from '../sessions/browser.ts';
 import { type Familiarity, foldEmail } from './known-origins.ts';
-import { type CodeLength, hmac, type LoginCodeKeys, type LoginCodeSettings } from './login-code.ts';
+import type { CodeLength, LoginCodeSettings } from './login-code.ts';
 import { networkOf, siteOf } from './network.ts';
-import { isExhausted, type RateLimit, takePermit } from './rate-limit.ts';
+import { type Bucket, type RateLimit, takePermit } from './rate-limit.ts';
 
 const SECOND_MS = 1_000;
 const MINUTE_MS = 60 * SECOND_MS;
@@ -31,7 +33,7 @@ interface CodeLimit extends RateLimit {
 /** All strangers together may cause 82 e-mails a day to an address. */
 const STRANGERS_FOR_ADDRESS: CodeLimit = { subjectOf: ({ email }) => email, burst: 10, intervalMs: 20 * MINUTE_MS };
 
-/** Order matters: a refused request must not spend permits that others share. */
+/** The error names the first that has no permit left. */
 const LIMITS: Record<Familiarity, readonly CodeLimit[]> = {
   browser: [{ subjectOf: ({ email, browser }) => `${email} from ${browser}`, burst: 10, intervalMs: 6 * MINUTE_MS }],
   network: [
@@ -47,7 +49,7 @@ const LIMITS: Record<Familiarity, readonly CodeLimit[]> = {
 };
 
 /** A global limit on codes of 6 digits. It locks nobody out: beyond it, new codes have 8 digits. */
-const SHORT_CODES = { subject: 'short ones', burst: 100, intervalMs: 36 * SECOND_MS };
+const SHORT_CODES: CodeLimit = { subjectOf: () => 'short ones', burst: 100, intervalMs: 36 * SECOND_MS };
 
 /** The person who asks for a code. */
 export interface Asker {
@@ -56,26 +58,24 @@ export interface Asker {
   readonly email: string;
 }
 
-/**
- * Admits a new code and returns its length. Codes for the console have 8 digits, because operators have more rights.
- *
- * @throws ServiceError `Too many codes`, with the minutes to wait
- */
-export async function admitLoginCode(
-  call: Call,
-  settings: LoginCodeSettings,
-  asker: Asker,
-  applicationId?: string,
-): Promise<CodeLength> {
-  for (const limit of LIMITS[asker.familiarity]) await requirePermit(call, settings, asker, limit);
-  if (applicationId === CONSOLE_APPLICATION_ID) return 8;
-  if (asker.familiarity === 'browser') return 6;
-  const { keys, limitFactor } = settings;
-  const shortCodes = { ...SHORT_CODES, burst: SHORT_CODES.burst * limitFactor };
-  const key = keyOf(keys, SHORT_CODES.subject);
-  // Reads without a lock first: under an attack, all requests would wait for the lock of this one row.
-  const isShort = !(await isExhausted(call, key, shortCodes)) && (await takePermit(call, key, shortCodes));
-  return isShort ? 6 : 8;
+/** The buckets of which a new code takes permits, and the length that it then has. */
+export interface CodeAdmission {
+  readonly buckets: readonly Bucket[];
+  /** How many of the buckets must have a permit. The others, at most one, only make codes short. */
+  readonly required: number;
+  readonly length: CodeLength;
+  /** Without a permit of the last bucket. */
+  readonly longer: CodeLength;
+}
+
+/** Returns what a new code takes. Codes for the console have 8 digits, because operators have more rights. */
+export function admissionOf(settings: LoginCodeSettings, asker: Asker, applicationId?: string): CodeAdmission {
+  const own = LIMITS[asker.familiarity].map((limit) => bucketOf(settings, asker, limit));
+  const required = own.length;
+  if (applicationId === CONSOLE_APPLICATION_ID) return { buckets: own, required, length: 8, longer: 8 };
+  if (asker.familiarity === 'browser') return { buckets: own, required, length: 6, longer: 6 };
+  const shortCodes = bucketOf(settings, asker, SHORT_CODES);
+  return { buckets: [...own, shortCodes], required, length: 6, longer: 8 };
 }
 
 /**
@@ -84,27 +84,27 @@ export async function admitLoginCode(
  * @throws ServiceError `Too many codes`, with the minutes to wait
  */
 export async function admitRepetition(call: Call, settings: LoginCodeSettings, asker: Asker): Promise<void> {
-  if (asker.familiarity === 'stranger') await requirePermit(call, settings, asker, STRANGERS_FOR_ADDRESS);
+  if (asker.familiarity !== 'stranger') return;
+  const { key, ...limit } = bucketOf(settings, asker, STRANGERS_FOR_ADDRESS);
+  if (!(await takePermit(call, key, limit))) throw refuseCode(limit);
 }
 
-async function requirePermit(
-  call: Call,
-  { keys, limitFactor }: LoginCodeSettings,
+/** Returns the error for a code of a bucket without permits. */
+export function refuseCode({ intervalMs }: Pick<Bucket, 'intervalMs'>): ServiceError {
+  return new ServiceError('TOO_MANY_CODES', { figures: { minutes: Math.ceil(intervalMs / MINUTE_MS) } });
+}
+
+/** The key is an HMAC, so that nobody with access to the database alone learns who has asked for codes. */
+function bucketOf(
+  { keys: [key], limitFactor }: LoginCodeSettings,
   { browser, email }: Asker,
   { subjectOf, burst, intervalMs }: CodeLimit,
-): Promise<void> {
+): Bucket {
   const origin: CodeOrigin = {
     email: foldEmail(email),
     browser: browser.digest.toString('hex'),
     network: networkOf(browser.address),
     site: siteOf(browser.address),
   };
-  const limit = { burst: burst * limitFactor, intervalMs };
-  if (await takePermit(call, keyOf(keys, subjectOf(origin)), limit)) return;
-  throw new ServiceError('TOO_MANY_CODES', { figures: { minutes: Math.ceil(intervalMs / MINUTE_MS) } });
-}
-
-/** Returns an HMAC, so that nobody with access to the database alone learns who has asked for codes. */
-function keyOf([key]: LoginCodeKeys, subject: string): Buffer {
-  return hmac(key, `login codes: ${subject}`);
+  return { key: hmac(key, `login codes: ${subjectOf(origin)}`), burst: burst * limitFactor, intervalMs };
 }

@@ -2,14 +2,14 @@
  * Codes sent by e-mail. All possible codes can be tried, so the database holds HMACs instead of plain hashes. A code is
  * derived from its ID, so that Usher can send it again without storing it.
  */
-import { createHmac, type KeyObject, timingSafeEqual } from 'node:crypto';
-import { deriveKeys } from '../crypto/aes-gcm.ts';
+import { timingSafeEqual } from 'node:crypto';
+import { type DerivedKeys, deriveKeys, hmac } from '../crypto/derived-keys.ts';
 
 /** How long a code is valid. */
 export const LOGIN_CODE_MINUTES = 10;
 
 /** The first key creates codes and digests, all keys verify them. */
-export type LoginCodeKeys = readonly Buffer[];
+export type LoginCodeKeys = DerivedKeys;
 
 export interface LoginCodeSettings {
   readonly keys: LoginCodeKeys;
@@ -44,10 +44,4 @@ export function digestLoginCode([key]: LoginCodeKeys, id: string, code: string):
 /** Returns whether any key gives this digest for the code. Compares in constant time. */
 export function isLoginCode(keys: LoginCodeKeys, id: string, code: string, digest: Buffer): boolean {
   return keys.some((key) => timingSafeEqual(digestLoginCode([key], id, code), digest));
-}
-
-/** Returns an HMAC-SHA-256. Unlike a hash, it lets nobody without the key find the text by trying. */
-export function hmac(key: Buffer | KeyObject | undefined, text: string): Buffer {
-  if (!key) throw new Error('There is no key for an HMAC');
-  return createHmac('sha256', key).update(text).digest();
 }

@@ -2,14 +2,16 @@
  * Muted addresses get no codes that strangers ask for. Every e-mail with a code has a link to the page that mutes the
  * address of its recipient, and that ends the mute.
  */
-import { timingSafeEqual } from 'node:crypto';
+
+import { type KeyObject, timingSafeEqual } from 'node:crypto';
 import { and, gt } from 'drizzle-orm';
 import { type Statement, whereEqual } from '../../database/pool/database.ts';
 import { mutedAddresses } from '../../database/schema/login-schema.ts';
 import { p, statement } from '../../database/sql/template.ts';
 import type { Call } from '../core/call.ts';
-import { type Familiarity, foldEmail } from './known-origins.ts';
-import { hmac, type LoginCodeKeys } from './login-code.ts';
+import { hmac } from '../crypto/derived-keys.ts';
+import { foldEmail } from './known-origins.ts';
+import type { LoginCodeKeys } from './login-code.ts';
 
 /** How long an address is muted. */
 export const MUTE_HOURS = 24;
@@ -51,17 +53,17 @@ export async function findMute(call: Call, keys: LoginCodeKeys, token: string): 
 }
 
 /**
- * Returns whether the address gets no code, because it is muted and a stranger asks. Looks under every key, because a
- * link from before a key rotation still works.
+ * Returns whether the address gets no e-mail that a stranger asks for. Looks under every key, because a link from before a
+ * key rotation still works.
  */
-export async function isMutedFor(
-  call: Call,
-  keys: LoginCodeKeys,
-  { email, familiarity }: { readonly email: string; readonly familiarity: Familiarity },
-): Promise<boolean> {
-  if (familiarity !== 'stranger') return false;
+export async function isMutedForStrangers(call: Call, keys: LoginCodeKeys, email: string): Promise<boolean> {
   const found = await Promise.all(keys.map((key) => selectUntil(call, digestAddress(key, email))));
   return found.some((until) => until !== null);
+}
+
+/** Returns the keys of the address, in hex: one for each key of links that still work. */
+export function muteKeysOf(keys: LoginCodeKeys, email: string): readonly string[] {
+  return keys.map((key) => digestAddress(key, email).toString('hex'));
 }
 
 async function selectUntil({ run, now }: Call, key: Buffer): Promise<Date | null> {
@@ -80,12 +82,12 @@ function readMuteToken(keys: LoginCodeKeys, token: string, now: Date): Buffer | 
 }
 
 /** Returns an HMAC, from which nobody without the key can find the address by trying. */
-function digestAddress(key: Buffer | undefined, email: string): Buffer {
+function digestAddress(key: KeyObject | undefined, email: string): Buffer {
   return hmac(key, `muted: ${foldEmail(email)}`).subarray(0, KEY_BYTES);
 }
 
 /** Returns a MAC. Without it, strangers could fill the table with made-up digests. */
-function authenticate(key: Buffer | undefined, link: Buffer): Buffer {
+function authenticate(key: KeyObject | undefined, link: Buffer): Buffer {
   return hmac(key, `link that mutes ${link.toString('hex')}`).subarray(0, MAC_BYTES);
 }
 

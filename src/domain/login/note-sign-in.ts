@@ -1,12 +1,14 @@
 /** Remembers where somebody signed in without a code, and tells the user of a place that is new. */
+
 import { sql } from 'drizzle-orm';
 import { users } from '../../database/schema/schema.ts';
 import { p, statement } from '../../database/sql/template.ts';
 import type { Call } from '../core/call.ts';
+import { hmac } from '../crypto/derived-keys.ts';
 import { noticeParameters, noticesOf } from '../notices/store-notice.ts';
 import type { Browser } from '../sessions/browser.ts';
 import { findFamiliarity, rememberOrigin } from './known-origins.ts';
-import { hmac, type LoginCodeKeys } from './login-code.ts';
+import type { LoginCodeKeys } from './login-code.ts';
 import { ONCE_A_DAY, takePermit } from './rate-limit.ts';
 
 interface SignIn {

@@ -2,13 +2,13 @@ import type { Call } from '../core/call.ts';
 import { ServiceError } from '../core/errors.ts';
 import { check, type Unchecked, uuid } from '../core/validation.ts';
 import type { Browser } from '../sessions/browser.ts';
-import { completeEmailLogin, type EmailLoginParts } from './complete-email-login.ts';
+import { completeByCode, completeEmailLogin, type EmailLoginParts } from './complete-email-login.ts';
 import type { Completion } from './complete-login.ts';
 import { findLatestCode } from './find-latest-code.ts';
 import { toLinkBy } from './find-to-link.ts';
 import { requireOpenIntent } from './login-intent.ts';
 import { enteredCode } from './read-login-code.ts';
-import { requireRightCode } from './require-right-code.ts';
+import { isRightCode, requireRightCode } from './require-right-code.ts';
 
 const rules = { loginIntentId: uuid, code: enteredCode };
 
@@ -32,6 +32,10 @@ export async function redeemLoginCode(
   const latest = await findLatestCode(call, { applicationId, loginIntentId, browserDigest: browser.digest });
   if (!latest) throw new ServiceError('CODE_NOT_VALID');
   const wasSent = latest.userId !== null || parts.signUps.allow(intent, latest.email);
-  await requireRightCode(call, parts.codes, { applicationId, loginIntentId, latest, wasSent }, code);
-  return completeEmailLogin(call, parts, { browser, intent, code: toLinkBy(latest, request.link ?? '') });
+  const guessed = { applicationId, loginIntentId, latest, wasSent };
+  const login = { browser, intent, code: toLinkBy(latest, request.link ?? '') };
+  const redeemed = isRightCode(parts.codes, guessed, code) ? await completeByCode(call, parts, login) : 'not tried';
+  if (redeemed === 'not tried') await requireRightCode(call, parts.codes, guessed, code);
+  else if (redeemed) return redeemed;
+  return completeEmailLogin(call, parts, login);
 }

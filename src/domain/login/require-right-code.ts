@@ -15,6 +15,10 @@ interface Guessed {
   readonly wasSent: boolean;
 }
 
+export function isRightCode({ keys }: LoginCodeSettings, { latest, wasSent }: Guessed, code: string): boolean {
+  return isLoginCode(keys, latest.id, readLoginCode(code), latest.codeDigest) && wasSent;
+}
+
 /**
  * Counts the attempt, and throws unless the code is right.
  *
@@ -22,26 +26,36 @@ interface Guessed {
  */
 export async function requireRightCode(
   { run, now, count }: Call,
-  { keys }: LoginCodeSettings,
-  { applicationId, loginIntentId, latest, wasSent }: Guessed,
+  settings: LoginCodeSettings,
+  guessed: Guessed,
   code: string,
 ): Promise<void> {
-  const { id, codeDigest, expiresAt, userId } = latest;
-  const isRight = isLoginCode(keys, id, readLoginCode(code), codeDigest) && wasSent;
+  const { applicationId, loginIntentId, latest } = guessed;
+  const isRight = isRightCode(settings, guessed, code);
+  const { id } = latest;
   // Counted before the result is revealed: concurrent guesses could otherwise exceed the limit.
   const [counted] = await run(countAttempt, { applicationId, loginIntentId, id, isRight, now });
-  const refuse = (cause: AttemptCause) => new ServiceError('CODE_NOT_VALID', { attempt: { userId, cause } });
-  if (!counted) throw refuse(expiresAt > now ? 'WRONG_CODES' : 'CODE_EXPIRED');
+  if (!counted) throw refuseLateCode(latest, now);
   if (isRight) return;
   count?.('wrong_codes');
   const left = ATTEMPTS - counted.attempts;
-  throw left > 0 ? new ServiceError('WRONG_CODE', { figures: { left } }) : refuse('WRONG_CODES');
+  throw left > 0 ? new ServiceError('WRONG_CODE', { figures: { left } }) : refuseCodeOf(latest, 'WRONG_CODES');
+}
+
+/** Returns the error for a code that has expired, or was entered too often. */
+export function refuseLateCode(latest: StoredLoginCode, now: Date): ServiceError {
+  return refuseCodeOf(latest, latest.expiresAt > now ? 'WRONG_CODES' : 'CODE_EXPIRED');
+}
+
+function refuseCodeOf({ userId }: StoredLoginCode, cause: AttemptCause): ServiceError {
+  return new ServiceError('CODE_NOT_VALID', { attempt: { userId, cause } });
 }
 
 /**
  * A redeemed code may be entered again: by a double click, or because the login could not be completed the first time.
+ * Parameters: applicationId, loginIntentId, id, isRight, now.
  */
-const countAttempt = statement('count_login_code_attempt', { attempts: loginCodes.attempts })`
+export const countedAttempt = sql`
   update login_codes
   set attempts = least(attempts + 1, ${sql.raw(String(ATTEMPTS))}),
     is_redeemed = is_redeemed or ${p.boolean('isRight')}
@@ -49,3 +63,5 @@ const countAttempt = statement('count_login_code_attempt', { attempts: loginCode
     and id = ${p.uuid('id')} and expires_at > ${p.instant('now')}
     and (attempts < ${sql.raw(String(ATTEMPTS))} or is_redeemed and ${p.boolean('isRight')})
   returning attempts`;
+
+const countAttempt = statement('count_login_code_attempt', { attempts: loginCodes.attempts })`${countedAttempt}`;

@@ -19,7 +19,8 @@ import type { ApplicationCall, Call } from '../core/call.ts';
 import { invalidField } from '../core/errors.ts';
 import type { Rule } from '../core/rule.ts';
 import { type Checked, check, integer, optional, text, type Unchecked } from '../core/validation.ts';
-import { deriveKeys, openToken, sealToken } from '../crypto/aes-gcm.ts';
+import { openToken, sealToken } from '../crypto/aes-gcm.ts';
+import { type DerivedKeys, deriveKeys } from '../crypto/derived-keys.ts';
 
 /** The list for which a token is valid: its name, the application or user to which it belongs, and its filters. */
 export type PageScope = readonly (string | number | boolean | null | readonly string[])[];
@@ -33,7 +34,7 @@ interface Position {
 /** A token contains the position of the last row of a page. It is encrypted, so that callers can neither read nor alter it, nor use it for another list. */
 export class PageTokens {
   /** The first key encrypts, and all keys decrypt. */
-  readonly #keys: readonly Buffer[];
+  readonly #keys: DerivedKeys;
 
   constructor(encryptionKeys: readonly Buffer[]) {
     this.#keys = deriveKeys(encryptionKeys, 'page token');

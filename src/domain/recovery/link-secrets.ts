@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto';
 import { toEmailKey } from '../../config/email-address.ts';
-import { hmac, type LoginCodeKeys } from '../login/login-code.ts';
+import { hmac } from '../crypto/derived-keys.ts';
+import type { LoginCodeKeys } from '../login/login-code.ts';
 
 /** Returns SHA-256 of the token in a link, whose 256 bits nobody can guess. */
 export function digestToken(token: string): Buffer {
@@ -8,7 +9,7 @@ export function digestToken(token: string): Buffer {
 }
 
 /** Returns an HMAC-SHA-256 of the address that the user has when the link is made. */
-export function digestAddress(key: Buffer | undefined, id: string, email: string): Buffer {
+export function digestAddress(key: LoginCodeKeys[number] | undefined, id: string, email: string): Buffer {
   return hmac(key, `address of recovery link ${id}: ${toEmailKey(email)}`);
 }
 

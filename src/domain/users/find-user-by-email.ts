@@ -56,6 +56,9 @@ async function findUndeletedUser({ run }: Call, email: string): Promise<FoundUse
   return user;
 }
 
-const selectUserByEmail = statement('select_user_by_email', columns)`
+/** Selects the user with the address, also a deactivated one. Parameter: emails. */
+export const userByEmail = sql`
   select ${columnsOf(columns)} from users
   where ${isSameEmail(sql`email`)} and deleted_at is null order by ${canonicalFirst()} limit 1`;
+
+const selectUserByEmail = statement('select_user_by_email', columns)`${userByEmail}`;

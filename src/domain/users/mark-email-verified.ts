@@ -11,8 +11,10 @@ export async function markEmailVerified(
   await run(markVerified, { userId: user.userId, ...spellingsOf(user.email), now });
 }
 
-/** The first proof is kept, so that later sign-ins change nothing. */
-const markVerified = statement('mark_email_verified')`
+/** The first proof is kept, so that later sign-ins change nothing. Parameters: userId, emails, now. */
+export const verifiedEmail = sql`
   update users set email_verified_at = ${p.instant('now')}
   where id = ${p.uuid('userId')} and ${isSameEmail(sql`email`)} and email_verified_at is null
     and deleted_at is null`;
+
+const markVerified = statement('mark_email_verified')`${verifiedEmail}`;

@@ -1,6 +1,8 @@
 /** The logins that a browser has pending at one of Usher's own applications, in a cookie that only Usher can read. */
+
 import { hash, randomBytes } from 'node:crypto';
 import { openToken, sealToken } from '../../domain/crypto/aes-gcm.ts';
+import type { DerivedKeys } from '../../domain/crypto/derived-keys.ts';
 import { INTENT_LIFETIME_MS } from '../../domain/login/generate-auth-url.ts';
 import type { HttpContext } from '../../http/http-context.ts';
 import { cookieName, isSameText, readCookie, setCookie } from './browser-cookie.ts';
@@ -11,7 +13,7 @@ const LOGIN_SECONDS = INTENT_LIFETIME_MS / 1_000;
 const MAX_LOGINS = 3;
 
 export interface PendingLoginsCookie {
-  readonly keys: readonly Buffer[];
+  readonly keys: DerivedKeys;
   readonly isSecure: boolean;
   readonly name: `usher-${string}`;
   /** Binds the cookie to its use. */

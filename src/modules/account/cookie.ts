@@ -1,6 +1,7 @@
 /** The cookie of the account page: who signed in, when and how. Only Usher can read or write it. */
 
 import { openToken, sealToken } from '../../domain/crypto/aes-gcm.ts';
+import type { DerivedKeys } from '../../domain/crypto/derived-keys.ts';
 import type { HttpContext } from '../../http/http-context.ts';
 import { cookieName, type IdentifiedBrowser, readCookie, setCookie } from '../../login-page/browser/browser-cookie.ts';
 import type { BrowserSignIn, OwnBrowser } from '../../login-page/offer/browser-sign-ins.ts';
@@ -16,7 +17,7 @@ const LONGEST_MS = 24 * 60 * 60_000;
 export function readAccountCookie(
   context: HttpContext,
   browser: IdentifiedBrowser,
-  keys: readonly Buffer[],
+  keys: DerivedKeys,
   now: Date,
 ): AccountSignIn | undefined {
   const text = openToken(keys, readCookie(context, cookieName(COOKIE, browser)) ?? '', aadOf(browser));
@@ -40,7 +41,7 @@ export function readAccountCookie(
 export function writeAccountCookie(
   context: HttpContext,
   browser: IdentifiedBrowser,
-  keys: readonly Buffer[],
+  keys: DerivedKeys,
   { userId, method, authenticatedAt, loginIntentId, openedAt, isContinued }: AccountSignIn,
   now: Date,
 ): void {
@@ -59,7 +60,7 @@ export function removeAccountCookie(context: HttpContext, browser: IdentifiedBro
 }
 
 /** How the account page keeps people signed in. */
-export function createBrowserSignIn(keys: readonly Buffer[]): BrowserSignIn {
+export function createBrowserSignIn(keys: DerivedKeys): BrowserSignIn {
   const read = ({ context, browser, call }: OwnBrowser) => readAccountCookie(context, browser, keys, call.now)?.userId;
   return {
     findUserId: async (own) => read(own),

@@ -1,8 +1,8 @@
 /** Signing in to the account page: a login at an application of Usher's own. */
 
 import { ServiceError } from '../../domain/core/errors.ts';
+import { hmac } from '../../domain/crypto/derived-keys.ts';
 import { createAuthPageLink, generateAuthUrl } from '../../domain/login/generate-auth-url.ts';
-import { hmac } from '../../domain/login/login-code.ts';
 import { siteOf } from '../../domain/login/network.ts';
 import { type RateLimit, takePermit } from '../../domain/login/rate-limit.ts';
 import { beginLogin, endLogin, type PendingLoginsCookie } from '../../login-page/browser/pending-logins.ts';

@@ -2,6 +2,7 @@
 
 import type { Call } from '../../domain/core/call.ts';
 import { ServiceError } from '../../domain/core/errors.ts';
+import type { DerivedKeys } from '../../domain/crypto/derived-keys.ts';
 import { takeChangePermit } from '../../domain/login/rate-limit.ts';
 import { FRESH_MINUTES } from '../../domain/login/sign-in-age.ts';
 import { pickFields } from '../../login-page/offer/login-context.ts';
@@ -15,7 +16,7 @@ import { type AccountSignIn, findAccount } from './domain/find-account.ts';
 /** What the account page has of its own. */
 interface AccountParts {
   /** The keys of its cookies and of its links in notices. The first key encrypts, and all keys decrypt. */
-  readonly keys: readonly Buffer[];
+  readonly keys: DerivedKeys;
   /** Whether people may delete their account. */
   readonly allowDeletion: boolean;
   /** Whether the person with the address is an operator of the console. */

@@ -1,7 +1,9 @@
 /** The page behind the link in the notice of a sign-in in a new place, and of an access that somebody has given. */
+
 import { DAY_MS } from '../../database/schema/table-facts.ts';
 import { ServiceError } from '../../domain/core/errors.ts';
 import { openToken, sealToken } from '../../domain/crypto/aes-gcm.ts';
+import type { DerivedKeys } from '../../domain/crypto/derived-keys.ts';
 import { endUserSessions } from '../../domain/lifecycle/end-user-sessions.ts';
 import { removeAdded } from '../../domain/lifecycle/remove-added.ts';
 import { LINK_DAYS } from '../../domain/notices/due-notices.ts';
@@ -24,7 +26,7 @@ interface NewSignIn {
 }
 
 /** Returns the token of the link, which works for 7 days. */
-export function createSignInsToken(keys: readonly Buffer[], userId: string, at: Date): string {
+export function createSignInsToken(keys: DerivedKeys, userId: string, at: Date): string {
   return sealToken(keys, JSON.stringify([userId, at.getTime() + LIFETIME_MS]), PURPOSE);
 }
 
@@ -68,7 +70,7 @@ function sendInvalid(request: AccountRequest): void {
 }
 
 /** Returns whose sign-ins it ends, and when the new one was. Returns undefined for an invalid token, and after 7 days. */
-function readSignInsToken(keys: readonly Buffer[], token: string, now: Date): NewSignIn | undefined {
+function readSignInsToken(keys: DerivedKeys, token: string, now: Date): NewSignIn | undefined {
   const text = openToken(keys, token, PURPOSE);
   if (text === undefined) return undefined;
   const [userId, expiresAt] = JSON.parse(text);

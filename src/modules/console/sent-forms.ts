@@ -2,8 +2,9 @@
  * Recognizes repeated forms: without JavaScript, a double click sends a form twice, and a reload sends it again. The
  * repetition gets the answer to the first request.
  */
+
 import { LRUCache } from 'lru-cache';
-import { hmac } from '../../domain/login/login-code.ts';
+import { hmac } from '../../domain/crypto/derived-keys.ts';
 import { ONCE_A_DAY, takePermit } from '../../domain/login/rate-limit.ts';
 import type { ConsoleRequest } from './console-request.ts';
 import { renderSentBefore } from './failure-page.ts';

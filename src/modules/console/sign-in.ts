@@ -1,13 +1,14 @@
 /** Signs operators in to the console, which is an application of Usher: the login is that of any application. */
+
 import { AdminService } from '../../../gen/usher/v1/admin_pb.ts';
 import { toOwnPath } from '../../client/own-path.ts';
 import { loginIntents } from '../../database/schema/intent-schema.ts';
 import { nullable, p, statement, t } from '../../database/sql/template.ts';
 import type { Call } from '../../domain/core/call.ts';
 import { ServiceError } from '../../domain/core/errors.ts';
+import { hmac } from '../../domain/crypto/derived-keys.ts';
 import { completeLogin } from '../../domain/login/complete-login.ts';
 import { createAuthPageLink, generateAuthUrl, INTENT_LIFETIME_MS } from '../../domain/login/generate-auth-url.ts';
-import { hmac } from '../../domain/login/login-code.ts';
 import { siteOf } from '../../domain/login/network.ts';
 import { type RateLimit, takePermit } from '../../domain/login/rate-limit.ts';
 import { exchangeToken } from '../../domain/sessions/exchange-token.ts';

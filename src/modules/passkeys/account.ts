@@ -1,6 +1,8 @@
 /** Passkeys on the account page: their list, and the page behind the link in the notice of a new one. */
+
 import type { Call } from '../../domain/core/call.ts';
 import { ServiceError } from '../../domain/core/errors.ts';
+import type { DerivedKeys } from '../../domain/crypto/derived-keys.ts';
 import { type Passkey, selectPasskeys } from '../../domain/passkeys/list-passkeys.ts';
 import { html } from '../../http/html.ts';
 import { pickFields } from '../../login-page/offer/login-context.ts';
@@ -31,7 +33,7 @@ export function renderPasskeyWays(view: AccountFormView, passkeys: readonly Pass
 }
 
 /** @param keys of the links */
-export function createAddedPasskeyActions(account: AccountPage, keys: readonly Buffer[]): readonly Action[] {
+export function createAddedPasskeyActions(account: AccountPage, keys: DerivedKeys): readonly Action[] {
   return [
     { method: 'GET', path: '/account/passkey', form: 'choice', run: showAdded },
     { method: 'POST', path: '/account/passkey', form: 'choice', run: dropAdded },

@@ -1,10 +1,10 @@
-import { randomBytes, randomUUID } from 'node:crypto';
+import { createSecretKey, randomBytes, randomUUID } from 'node:crypto';
 import { expect, test } from 'vitest';
 import type { Browser } from '../../../src/domain/sessions/browser.ts';
 import { createChallenge, isChallenge } from '../../../src/modules/passkeys/domain/challenge.ts';
 import { MINUTE } from '../../support/clock.ts';
 
-const [keys, now] = [[randomBytes(32)], new Date()];
+const [keys, now] = [[createSecretKey(randomBytes(32))], new Date()];
 const browser: Browser = {
   ...{ digest: randomBytes(32), address: '', userAgent: '' },
   ...{ answerDigest: randomBytes(32), knownAnswers: [] },

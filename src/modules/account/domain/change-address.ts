@@ -5,15 +5,12 @@ import { ServiceError } from '../../../domain/core/errors.ts';
 import { ACCOUNT_APPLICATION_ID } from '../../../domain/core/own-applications.ts';
 import { check, emailAddress, text, type Unchecked } from '../../../domain/core/validation.ts';
 import { insertNewCode } from '../../../domain/login/create-login-code.ts';
+import { findAddressFacts } from '../../../domain/login/find-address-facts.ts';
 import { findLatestCode } from '../../../domain/login/find-latest-code.ts';
-import { findFamiliarity } from '../../../domain/login/known-origins.ts';
 import type { LoginCodeSettings } from '../../../domain/login/login-code.ts';
-import { admitLoginCode } from '../../../domain/login/login-code-limits.ts';
-import { isMutedFor } from '../../../domain/login/muted-addresses.ts';
 import { enteredCode } from '../../../domain/login/read-login-code.ts';
 import { requireRightCode } from '../../../domain/login/require-right-code.ts';
 import type { Browser } from '../../../domain/sessions/browser.ts';
-import { findUserByEmail } from '../../../domain/users/find-user-by-email.ts';
 import { markEmailVerified } from '../../../domain/users/mark-email-verified.ts';
 import { removeIfErased } from '../../../domain/users/personal-data.ts';
 import { changeOwnEmail, type EmailChange } from '../../../domain/users/update-user.ts';
@@ -68,19 +65,17 @@ export async function createAddressCode(
 ): Promise<AddressCode> {
   const { email } = check(request, addressRules);
   const changeId = randomUUID();
-  const owner = await findUserByEmail(call, email);
-  const familiarity = await findFamiliarity(call, settings.keys, browser, email);
-  const hasMuted = await isMutedFor(call, settings.keys, { email, familiarity });
+  const codes = codesOf(of, browser, changeId);
+  const { user: owner, hasMuted } = await findAddressFacts(call, settings, browser, email, codes);
   const isDecoy = (owner !== undefined && owner.id !== userId) || hasMuted || isRefused;
-  const length = await admitLoginCode(call, settings, { browser, email, familiarity: 'stranger' });
   const login = {
-    ...codesOf(of, browser, changeId),
+    ...codes,
     email,
     walletAddress: null,
     identityId: null,
     userId: isDecoy ? null : userId,
   };
-  const { code } = await insertNewCode(call, settings, login, length);
+  const { code } = await insertNewCode(call, settings, login, { browser, email, familiarity: 'stranger' });
   await removeIfErased(call, userId);
   return { changeId, email, code, isDecoy };
 }

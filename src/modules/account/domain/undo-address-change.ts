@@ -8,6 +8,7 @@ import { auditEvent, noApplication } from '../../../domain/audit/audit-event.ts'
 import type { Call } from '../../../domain/core/call.ts';
 import { ServiceError } from '../../../domain/core/errors.ts';
 import { openToken, sealToken } from '../../../domain/crypto/aes-gcm.ts';
+import type { DerivedKeys } from '../../../domain/crypto/derived-keys.ts';
 import { deleteAdded, joinRemoved, removeAdded, removedAdded } from '../../../domain/lifecycle/remove-added.ts';
 import { FRESH_MINUTES } from '../../../domain/login/sign-in-age.ts';
 import { LINK_DAYS } from '../../../domain/notices/due-notices.ts';
@@ -29,12 +30,12 @@ export interface AddressChange extends EmailChange {
 }
 
 /** Returns the token of the link. It is encrypted, because it contains two e-mail addresses. */
-export function createUndoToken(keys: readonly Buffer[], { userId, from, to, at }: AddressChange): string {
+export function createUndoToken(keys: DerivedKeys, { userId, from, to, at }: AddressChange): string {
   return sealToken(keys, JSON.stringify([userId, from, to, at.getTime() + LIFETIME_MS]), PURPOSE);
 }
 
 /** Returns the change that the token is for. Returns undefined for an invalid token, and after 7 days. */
-export function readUndoToken(keys: readonly Buffer[], token: string, now: Date): AddressChange | undefined {
+export function readUndoToken(keys: DerivedKeys, token: string, now: Date): AddressChange | undefined {
   const text = openToken(keys, token, PURPOSE);
   if (text === undefined) return undefined;
   const [userId, from, to, expiresAt] = JSON.parse(text);

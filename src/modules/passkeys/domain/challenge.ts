@@ -3,7 +3,9 @@
  * row for each would be a write per anonymous request. A challenge is valid for one login intent in one browser, and an
  * intent is completed once. So a replayed answer is worthless, which a signature alone would not achieve.
  */
-import { createHmac, timingSafeEqual } from 'node:crypto';
+
+import { type KeyObject, timingSafeEqual } from 'node:crypto';
+import { type DerivedKeys, hmac } from '../../../domain/crypto/derived-keys.ts';
 import { INTENT_LIFETIME_MS } from '../../../domain/login/generate-auth-url.ts';
 import { RECENT_MINUTES } from '../../../domain/login/sign-in-age.ts';
 import type { Browser } from '../../../domain/sessions/browser.ts';
@@ -22,14 +24,14 @@ export interface ChallengeUse {
 }
 
 /** Returns a challenge in base64url. */
-export function createChallenge([key]: readonly Buffer[], use: ChallengeUse, now: Date): string {
+export function createChallenge([key]: DerivedKeys, use: ChallengeUse, now: Date): string {
   const instant = Buffer.alloc(INSTANT_BYTES);
   instant.writeUIntBE(now.getTime(), 0, INSTANT_BYTES);
   return Buffer.concat([instant, authenticate(key, use, instant)]).toString('base64url');
 }
 
 /** Returns whether Usher created the challenge for this use in the lifetime of such challenges. Compares in constant time. */
-export function isChallenge(keys: readonly Buffer[], challenge: string, use: ChallengeUse, now: Date): boolean {
+export function isChallenge(keys: DerivedKeys, challenge: string, use: ChallengeUse, now: Date): boolean {
   const bytes = Buffer.from(challenge, 'base64url');
   const instant = bytes.subarray(0, INSTANT_BYTES);
   const given = bytes.subarray(INSTANT_BYTES);
@@ -41,10 +43,9 @@ export function isChallenge(keys: readonly Buffer[], challenge: string, use: Cha
   return isOurs && now.getTime() - instant.readUIntBE(0, INSTANT_BYTES) < LIFETIMES_MS[use.purpose];
 }
 
-function authenticate(key: Buffer | undefined, use: ChallengeUse, instant: Buffer): Buffer {
-  if (!key) throw new Error('There is no key for challenges of passkeys');
+function authenticate(key: KeyObject | undefined, use: ChallengeUse, instant: Buffer): Buffer {
   const { purpose, loginIntentId, browser, userId = '' } = use;
   // No part contains a colon, so different uses have different texts.
   const text = [purpose, loginIntentId.toLowerCase(), browser.digest.toString('hex'), userId, instant.toString('hex')];
-  return createHmac('sha256', key).update(text.join(':')).digest();
+  return hmac(key, text.join(':'));
 }

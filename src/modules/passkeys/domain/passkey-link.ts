@@ -1,7 +1,9 @@
 /** The link in the notice of a new passkey. It removes the passkey, which somebody else may have added. */
+
 import type { Call } from '../../../domain/core/call.ts';
 import { ServiceError } from '../../../domain/core/errors.ts';
 import { openToken, sealToken } from '../../../domain/crypto/aes-gcm.ts';
+import type { DerivedKeys } from '../../../domain/crypto/derived-keys.ts';
 import { endUserSessions } from '../../../domain/lifecycle/end-user-sessions.ts';
 import { deletePasskey } from '../../../domain/passkeys/delete-passkey.ts';
 import { followNoticeLink } from '../../../domain/users/still-signed-in.ts';
@@ -20,12 +22,12 @@ interface AddedPasskey {
 }
 
 /** Returns the token of the link, which works for 7 days. */
-export function createPasskeyToken(keys: readonly Buffer[], { userId, passkeyId, at }: AddedPasskey): string {
+export function createPasskeyToken(keys: DerivedKeys, { userId, passkeyId, at }: AddedPasskey): string {
   return sealToken(keys, JSON.stringify([userId, passkeyId, at.getTime() + LIFETIME_MS]), PURPOSE);
 }
 
 /** Returns undefined for an invalid token, and after 7 days. */
-export function readPasskeyToken(keys: readonly Buffer[], token: string, now: Date): AddedPasskey | undefined {
+export function readPasskeyToken(keys: DerivedKeys, token: string, now: Date): AddedPasskey | undefined {
   const text = openToken(keys, token, PURPOSE);
   if (text === undefined) return undefined;
   const [userId, passkeyId, expiresAt] = JSON.parse(text);

@@ -1,5 +1,5 @@
 /** The login page as WebAuthn sees it: a relying party. */
-import { deriveKeys } from '../../../domain/crypto/aes-gcm.ts';
+import { type DerivedKeys, deriveKeys } from '../../../domain/crypto/derived-keys.ts';
 
 export interface RelyingParty {
   /** The host of the login page, or a parent domain of it. A browser offers only passkeys with the same ID. */
@@ -7,7 +7,7 @@ export interface RelyingParty {
   /** The origin of the login page. */
   readonly origin: string;
   /** The first key signs challenges, all verify them. */
-  readonly keys: readonly Buffer[];
+  readonly keys: DerivedKeys;
 }
 
 export function createRelyingParty(

@@ -3,8 +3,9 @@
  * browser, at another provider and after 10 minutes. Nonce and code verifier are derived from it, so that none of them
  * is stored.
  */
-import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
-import { deriveKeys } from '../../../domain/crypto/aes-gcm.ts';
+
+import { type KeyObject, randomBytes, timingSafeEqual } from 'node:crypto';
+import { type DerivedKeys, deriveKeys, hmac } from '../../../domain/crypto/derived-keys.ts';
 import { toSeconds } from '../../../domain/tokens/verify-token.ts';
 import { decodeBase64Url } from '../../../encoding/base64url.ts';
 import { toUuid, toUuidBytes } from '../../../encoding/uuid-bytes.ts';
@@ -17,9 +18,9 @@ const MAC_AT = RANDOM_AT + 16;
 const LENGTH = MAC_AT + 32;
 
 export interface AuthorizationKeys {
-  readonly state: readonly Buffer[];
-  readonly nonce: readonly Buffer[];
-  readonly codeVerifier: readonly Buffer[];
+  readonly state: DerivedKeys;
+  readonly nonce: DerivedKeys;
+  readonly codeVerifier: DerivedKeys;
 }
 
 export function deriveAuthorizationKeys(encryptionKeys: readonly Buffer[]): AuthorizationKeys {
@@ -73,7 +74,7 @@ export function readAuthorization(
 }
 
 function toAuthorization({ nonce, codeVerifier }: AuthorizationKeys, key: number, bytes: Buffer): Authorization {
-  const secretOf = (secretKey: Buffer | undefined) => hmac(secretKey, bytes).toString('base64url');
+  const secretOf = (secretKey: KeyObject | undefined) => hmac(secretKey, bytes).toString('base64url');
   return {
     subjectId: toUuid(bytes.subarray(0, 16)),
     id: toUuid(bytes.subarray(RANDOM_AT, MAC_AT)),
@@ -85,11 +86,10 @@ function toAuthorization({ nonce, codeVerifier }: AuthorizationKeys, key: number
 }
 
 /** All parts but the last have a fixed length, so different bindings have different bytes. */
-function macOf(key: Buffer | undefined, bytes: Buffer, { browserDigest, providerId, purpose }: StateBinding): Buffer {
+function macOf(
+  key: KeyObject | undefined,
+  bytes: Buffer,
+  { browserDigest, providerId, purpose }: StateBinding,
+): Buffer {
   return hmac(key, Buffer.concat([bytes, browserDigest, Buffer.from(`${purpose} ${providerId}`)]));
-}
-
-function hmac(key: Buffer | undefined, bytes: Buffer): Buffer {
-  if (!key) throw new Error('There is no key to sign with');
-  return createHmac('sha256', key).update(bytes).digest();
 }

@@ -2,11 +2,9 @@
  * The codes of a device login (RFC 8628): the device keeps the one, and shows the other to the person. The database
  * holds digests of both: HMACs, because all user codes can be tried.
  */
-import { createHmac, type KeyObject, randomBytes, randomInt } from 'node:crypto';
+import { randomBytes, randomInt } from 'node:crypto';
+import { type DerivedKeys, hmac } from '../../../../domain/crypto/derived-keys.ts';
 import { toUuid } from '../../../../encoding/uuid-bytes.ts';
-
-/** The first key creates digests, all find them. */
-type DeviceCodeKeys = readonly KeyObject[];
 
 /** RFC 8628, section 6.1: consonants form no words, and are in no need of a shift key. 8 of 20 are 34 bits. */
 const LETTERS = 'BCDFGHJKLMNPQRSTVWXZ';
@@ -38,19 +36,15 @@ export function readUserCode(text: string): string | undefined {
 }
 
 /** Returns the digests of a user code. A new login gets the first. */
-export function digestUserCode(keys: DeviceCodeKeys, code: string): readonly Buffer[] {
-  return keys.map((key) => digest(key, `user code: ${readUserCode(code)}`));
+export function digestUserCode(keys: DerivedKeys, code: string): readonly Buffer[] {
+  return keys.map((key) => hmac(key, `user code: ${readUserCode(code)}`));
 }
 
 /**
  * Returns the IDs that the login of a device code may have; a new one gets the first. The ID is a digest, so that a poll
  * finds its row by the primary key, and that nobody who has the code can open the login page behind the page that asks.
  */
-export function loginIntentIdsOf(keys: DeviceCodeKeys, deviceCode: string): readonly string[] {
+export function loginIntentIdsOf(keys: DerivedKeys, deviceCode: string): readonly string[] {
   if (!DEVICE_CODE.test(deviceCode)) return [];
-  return keys.map((key) => toUuid(digest(key, `device code: ${deviceCode}`).subarray(0, 16)));
-}
-
-function digest(key: KeyObject, text: string): Buffer {
-  return createHmac('sha256', key).update(text).digest();
+  return keys.map((key) => toUuid(hmac(key, `device code: ${deviceCode}`).subarray(0, 16)));
 }

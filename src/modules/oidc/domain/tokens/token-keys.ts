@@ -1,5 +1,4 @@
-import { createSecretKey } from 'node:crypto';
-import { deriveKeys } from '../../../../domain/crypto/aes-gcm.ts';
+import { deriveKeys } from '../../../../domain/crypto/derived-keys.ts';
 import type { SealKeys } from './sealed-bytes.ts';
 
 export interface TokenKeys {
@@ -18,7 +17,7 @@ export interface TokenKeys {
 }
 
 export function deriveTokenKeys(encryptionKeys: readonly Buffer[]): TokenKeys {
-  const sealKeysOf = (purpose: string) => deriveKeys(encryptionKeys, purpose).map((key) => createSecretKey(key));
+  const sealKeysOf = (purpose: string) => deriveKeys(encryptionKeys, purpose);
   return {
     code: sealKeysOf('oidc code'),
     consent: sealKeysOf('oidc consent'),
