@@ -156,6 +156,7 @@ describe('another invitation of a user', () => {
   test.each<[string, boolean, (userId: string) => Promise<unknown>]>([
     ['of nobody who had the access', true, async () => {}],
     ['of somebody whom an operator has let in', false, (id) => insertAdded(id)],
+    ['of somebody whose access has gone since the last one', true, (id) => insertInvitation(id)],
     [
       'after an accepted one that has given it',
       true,
@@ -426,6 +427,7 @@ describe('the job that withdraws expired invitations', () => {
     ['withdraws one that ends now', { expires_at: NOW }, async () => {}, 'withdrawn'],
     ['leaves one that ends then', { expires_at: at(1) }, async () => {}, 'open'],
     ['leaves one that is accepted', { accepted_at: CREATED }, async () => {}, 'accepted'],
+    ['leaves the date of one that is accepted', { accepted_at: CREATED }, (id) => insertEntry(id), 'accepted'],
     ['accepts one whose user came with it', {}, (id) => insertEntry(id, CREATED), 'accepted'],
     ['accepts one whose user came at last', {}, (id) => insertEntry(id, at(-2)), 'accepted'],
     ['withdraws one whose user came before', {}, (id) => insertEntry(id, at(-DAY - 1)), 'withdrawn'],
@@ -445,6 +447,7 @@ describe('the job that withdraws expired invitations', () => {
     await prepare(id);
     await run();
     expect([await stateOf(id), await isAdded(id)]).toEqual([state, state !== 'withdrawn']);
+    if ('accepted_at' in columns) expect(await invitationsOf(id)).toMatchObject([columns]);
     await sql`delete from invitations where application_id = ${here.id}`;
   });
 
@@ -522,6 +525,7 @@ describe('a sign-in', () => {
     }));
     await sql`insert into groups ${sql(rows as never)}`;
     const members = rows.slice(0, 99).map((group) => ({ group_id: group.id, user_id: id, added_at: CREATED }));
+    members.push({ group_id: rows[100]?.id ?? randomUUID(), user_id: (await createStranger()).id, added_at: CREATED });
     await sql`insert into group_members ${sql(members as never)}`;
     const wanted = [101, 100, 99, 98].map((place) => rows[place]?.id);
     await insertInvitation(id, { group_ids: wanted });
@@ -602,9 +606,10 @@ describe('what an operator gives makes an invitation take away less', () => {
   ])('%s', async (_, give, after) => {
     const { id } = await createStranger();
     await insertAdded(id);
+    await insertInvitation(id, { created_at: at(-2 * DAY), accepted_at: CREATED });
     await insertInvitation(id, both);
     await give(id);
-    expect(await invitationsOf(id)).toMatchObject([after]);
+    expect(await invitationsOf(id)).toMatchObject([{ created_user: false, added_user: false }, after]);
   });
 
   test('and a removal ends the open invitation of the user to this application', async () => {
