@@ -75,7 +75,11 @@ export default class FaultRunner extends TestRunner {
     for (let outcome: Outcome | undefined; ; ) {
       const body = JSON.stringify({ pid: process.pid, outcome });
       const response = await fetch(url, { method: 'POST', body });
-      outcome = await this.#run((await response.json()) as Order);
+      const { changed, ...order } = (await response.json()) as Order & { changed: string[] };
+      const { evaluatedModules } = Reflect.get(globalThis, '__vitest_worker__');
+      for (const file of changed)
+        for (const module of evaluatedModules.getModulesByFile(file) ?? []) evaluatedModules.invalidateModule(module);
+      outcome = await this.#run(order);
     }
   }
 

@@ -36,54 +36,40 @@ export const SENDERS = [
 ];
 
 export class FaultWorker implements AsyncDisposable {
-  readonly #vitest: Vitest;
+  readonly #texts: Map<string, string>;
   readonly #server: Server;
+  readonly #changed: string[] = [];
+  #vitest: Vitest | undefined;
   #running: Promise<unknown> | undefined;
   #pid = 0;
   #response: ServerResponse | undefined;
 
-  private constructor(vitest: Vitest, server: Server) {
-    this.#vitest = vitest;
+  private constructor(texts: Map<string, string>, server: Server) {
+    this.#texts = texts;
     this.#server = server;
     server.on('request', (request, response) => this.#hear(request, response));
   }
 
   /** @param files code that the tests run instead of what stands in the files */
-  static async create(files: Iterable<FaultyFile>): Promise<FaultWorker> {
-    const texts = new Map([...files].map(({ file, text }) => [file, text]));
-    const plugin = {
-      name: 'faults',
-      enforce: 'pre' as const,
-      transform(text: string, path: string) {
-        const file = relative(process.cwd(), path);
-        const own = texts.get(file);
-        const sender = SENDERS.find((each) => each.file === file);
-        return sender ? (own ?? text).replace(sender.find, sender.replace) : own;
-      },
-    };
-    const silent = new Writable({ write: (_text, _encoding, done) => done() });
-    const options = {
-      watch: false,
-      maxWorkers: 1,
-      isolate: false,
-      passWithNoTests: true,
-      fsModuleCache: false,
-      reporters: [{}],
-      runner: RUNNER,
-      setupFiles: ['test/support/end-of-file.ts'],
-    };
-    const vitest = await createVitest(options, { plugins: [plugin] }, { stdout: silent, stderr: silent });
+  static async create(files: Iterable<Pick<FaultyFile, 'file' | 'text'>> = []): Promise<FaultWorker> {
     const server = createServer().listen(0, '127.0.0.1');
     await once(server, 'listening');
-    const { port } = server.address() as AddressInfo;
-    vitest.getRootProject().provide('faultsUrl', `http://127.0.0.1:${port}`);
-    return new FaultWorker(vitest, server);
+    return new FaultWorker(new Map([...files].map(({ file, text }) => [file, text])), server);
+  }
+
+  /** Gives a file another text, or its own again, for orders that load all modules anew. */
+  change(file: string, text: string | undefined): void {
+    if (text === undefined) this.#texts.delete(file);
+    else this.#texts.set(file, text);
+    this.#vitest?.invalidateFile(resolve(file));
+    this.#changed.push(resolve(file));
   }
 
   /** Returns undefined if it has not ended in time, or has ended the process. */
   async run(order: Order, timeoutMs: number): Promise<Outcome | undefined> {
     if (!this.#running) {
       const started = once(this.#server, 'asked');
+      this.#vitest = await startVitest(this.#texts, (this.#server.address() as AddressInfo).port);
       const specification = this.#vitest.getRootProject().createSpecification(RUNNER);
       const ended = this.#vitest.runTestSpecifications([specification]).catch(() => {});
       this.#running = ended.then(() => this.#server.emit('asked', undefined));
@@ -91,7 +77,7 @@ export class FaultWorker implements AsyncDisposable {
       if (!this.#response) throw new Error('The worker does not start');
     }
     const asked = once(this.#server, 'asked', { signal: AbortSignal.timeout(Math.ceil(timeoutMs)) });
-    this.#response?.end(JSON.stringify(order));
+    this.#response?.end(JSON.stringify({ ...order, changed: this.#changed.splice(0) }));
     this.#response = undefined;
     const [outcome] = await asked.catch(() => []);
     if (!outcome) await this.#end();
@@ -101,7 +87,6 @@ export class FaultWorker implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#end();
     this.#server.close();
-    await this.#vitest.close();
   }
 
   async #hear(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -120,7 +105,36 @@ export class FaultWorker implements AsyncDisposable {
       // It has ended.
     }
     await this.#running;
+    await this.#vitest?.close();
     this.#running = undefined;
     this.#response = undefined;
   }
+}
+
+/** Each worker gets another one, because it keeps what an earlier worker has loaded. */
+async function startVitest(texts: ReadonlyMap<string, string>, port: number): Promise<Vitest> {
+  const plugin = {
+    name: 'faults',
+    enforce: 'pre' as const,
+    transform(text: string, path: string) {
+      const file = relative(process.cwd(), path);
+      const own = texts.get(file);
+      const sender = SENDERS.find((each) => each.file === file);
+      return sender ? (own ?? text).replace(sender.find, sender.replace) : own;
+    },
+  };
+  const silent = new Writable({ write: (_text, _encoding, done) => done() });
+  const options = {
+    watch: false,
+    maxWorkers: 1,
+    isolate: false,
+    passWithNoTests: true,
+    fsModuleCache: false,
+    reporters: [{}],
+    runner: RUNNER,
+    setupFiles: ['test/support/end-of-file.ts'],
+  };
+  const vitest = await createVitest(options, { plugins: [plugin] }, { stdout: silent, stderr: silent });
+  vitest.getRootProject().provide('faultsUrl', `http://127.0.0.1:${port}`);
+  return vitest;
 }

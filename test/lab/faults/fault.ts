@@ -64,7 +64,7 @@ export interface Order {
   readonly mustReload: boolean;
 }
 
-interface RunTest {
+export interface RunTest {
   readonly id: string;
   /** With the titles around it. */
   readonly title: string;

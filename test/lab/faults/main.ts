@@ -2,7 +2,7 @@
  * Plants the faults that a machine finds, one at a time, and reports those that no test notices:
  * `npm run test:lab -- faults src/modules/passkeys`. With `--survivors` it tries again those that have survived.
  */
-import { appendFileSync, existsSync, globSync, readFileSync } from 'node:fs';
+import { appendFileSync, existsSync, globSync, readFileSync, writeFileSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -15,13 +15,13 @@ import { createTemporaryDirectory } from '../../support/temporary-directory.ts';
 import { AT_LOAD, type Fault, type FaultyFile, marksOf, plantInStatement } from './fault.ts';
 import { FaultWorker } from './fault-worker.ts';
 import { findFaults } from './find-faults.ts';
-import { CACHE, type Candidate, compareCandidates, findCandidates, recordTests, type TestFile } from './record.ts';
+import { CACHE, type Candidate, findCandidates, recordTests, sortCandidates, type TestFile } from './record.ts';
 import { formatReport, type Verdict } from './report.ts';
 
 /** More than cores: a fault often makes its test wait. */
 const WORKERS = 4;
-/** Of the tests that reach a fault, the cheapest run, up to this CPU time without it. */
-const BUDGET_CPU_MS = 10_000;
+/** Of the tests that reach a fault, so many run as take this CPU time without it: those of its subject, then the cheapest. */
+const BUDGET_CPU_MS = 5_000;
 const PATIENCE = 20;
 const SHORTEST_LIMIT_MS = 15_000;
 const LONGEST_LIMIT_MS = 60_000;
@@ -85,7 +85,7 @@ function keyOf({ file, kind, before, after, id }: Fault): string {
 }
 
 async function tryFault(worker: FaultWorker, fault: Fault): Promise<Verdict> {
-  const all = findTests(fault);
+  const all = sortCandidates(findTests(fault), fault.file);
   if (all.length === 0) return { result: 'unreachable', ms: 0 };
   const startedAt = performance.now();
   const elapsed = () => Math.round(performance.now() - startedAt);
@@ -143,10 +143,7 @@ function findTests(fault: Fault): Candidate[] {
   const ofFile = findTestsOf(fault.file);
   if (ofFile.length > 0) return ofFile;
   const path = resolve(fault.file);
-  return files
-    .filter((file) => readImports(resolve(file)).includes(path))
-    .flatMap(findTestsOf)
-    .sort(compareCandidates);
+  return files.filter((file) => readImports(resolve(file)).includes(path)).flatMap(findTestsOf);
 }
 
 /** Returns the tests that reach any code of the file. */
@@ -158,7 +155,7 @@ function findTestsOf(file: string): Candidate[] {
       if (candidate.isByHooks || (known && known.tests.length >= candidate.tests.length)) continue;
       merged.set(candidate.file, candidate);
     }
-  return [...merged.values()].sort(compareCandidates);
+  return [...merged.values()];
 }
 
 /** Returns the faults with which no statement can be planned: the message of Postgres would be what a test notices. */
@@ -166,28 +163,30 @@ async function findInvalid(tests: readonly TestFile[]): Promise<Set<string>> {
   const byId = new Map(
     [...sources.values()].flatMap(({ faults }) => faults.map((fault) => [fault.id, fault] as const)),
   );
-  const planned = new Set<string>();
-  const refused = new Set<string>();
+  const path = join(CACHE, 'planned');
+  const known: [string, boolean][] = existsSync(path) ? JSON.parse(readFileSync(path, 'utf8')) : [];
+  const canPlan = new Map(known);
   await onServer(postgres.url, (sql) => sql.unsafe(`create database faults template ${TEMPLATE}`));
-  const canPlan = async (texts: readonly string[]) =>
-    onServer(
-      withDatabase(postgres.url, 'faults'),
-      async (sql) => {
-        for (const text of texts)
-          for (const id of marksOf(text)) {
-            const fault = byId.get(id);
-            if (!fault || planned.has(id)) continue;
-            const explained = sql.unsafe(`explain (generic_plan) ${plantInStatement(text, fault)}`);
-            const isValid = await explained.then(
+  const texts = new Set(tests.flatMap(({ statements }) => statements));
+  await onServer(
+    withDatabase(postgres.url, 'faults'),
+    async (sql) => {
+      for (const text of texts)
+        for (const id of marksOf(text)) {
+          const fault = byId.get(id);
+          if (!fault || canPlan.get(id)) continue;
+          const explained = sql.unsafe(`explain (generic_plan) ${plantInStatement(text, fault)}`);
+          canPlan.set(
+            id,
+            await explained.then(
               () => true,
               () => false,
-            );
-            if (isValid) planned.add(id);
-            else refused.add(id);
-          }
-      },
-      { connection: { search_path: DEFAULT_SCHEMA } },
-    );
-  await canPlan([...new Set(tests.flatMap(({ statements }) => statements))]);
-  return new Set([...refused].filter((id) => !planned.has(id)));
+            ),
+          );
+        }
+    },
+    { connection: { search_path: DEFAULT_SCHEMA } },
+  );
+  writeFileSync(path, JSON.stringify([...canPlan]));
+  return new Set([...canPlan].flatMap(([id, isValid]) => (isValid ? [] : [id])));
 }

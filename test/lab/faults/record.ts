@@ -71,7 +71,7 @@ export interface Candidate {
   readonly isByHooks: boolean;
 }
 
-/** Returns, for each fault, the tests that reach it, the cheapest first. What a hook has done, any test may see. */
+/** Returns, for each fault, the tests that reach it. What a hook has done, any test may see. */
 export function findCandidates(files: readonly TestFile[]): Map<string, Candidate[]> {
   const candidates = new Map<string, Candidate[]>();
   for (const { file, tests, reached, cpuMs } of files) {
@@ -89,14 +89,27 @@ export function findCandidates(files: readonly TestFile[]): Map<string, Candidat
     };
     const direct = new Map<string, TestFile['tests'][number][]>();
     for (const test of passed)
-      for (const fault of reached[test.id] ?? []) direct.set(fault, [...(direct.get(fault) ?? []), test]);
+      for (const fault of reached[test.id] ?? []) {
+        const reaching = direct.get(fault) ?? [];
+        reaching.push(test);
+        direct.set(fault, reaching);
+      }
     for (const [fault, reaching] of direct) add(fault, false, reaching);
     for (const fault of reached[IN_HOOKS] ?? []) add(fault, true, passed);
   }
-  for (const list of candidates.values()) list.sort(compareCandidates);
   return candidates;
 }
 
-export function compareCandidates(a: Candidate, b: Candidate): number {
-  return Number(a.isByHooks) - Number(b.isByHooks) || a.cpuMs - b.cpuMs;
+/** Those whose path has a word of the path of the code come first, and then the cheapest. */
+export function sortCandidates(candidates: readonly Candidate[], file: string): Candidate[] {
+  const words = readWords(file);
+  const rank = (candidate: Candidate) =>
+    Number(candidate.isByHooks) - (readWords(candidate.file).some((word) => words.includes(word)) ? 2 : 0);
+  return candidates.toSorted((a, b) => rank(a) - rank(b) || a.cpuMs - b.cpuMs);
+}
+
+function readWords(path: string): string[] {
+  return path
+    .split(/\W/)
+    .filter((word) => word.length > 3 && !/^(test|domain|modules|integration|contract)$/.test(word));
 }
