@@ -4,6 +4,7 @@
  */
 import { appendFileSync, existsSync, globSync, readFileSync, writeFileSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
+import { availableParallelism, loadavg } from 'node:os';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { DEFAULT_SCHEMA } from '../../../src/config/database-url.ts';
@@ -23,8 +24,9 @@ const WORKERS = 4;
 /** Of the tests that reach a fault, so many run as take this CPU time without it: those of its subject, then the cheapest. */
 const BUDGET_CPU_MS = 5_000;
 const PATIENCE = 20;
-const SHORTEST_LIMIT_MS = 15_000;
-const LONGEST_LIMIT_MS = 60_000;
+/** On a machine that does nothing else. */
+const SHORTEST_LIMIT_MS = 10_000;
+const LONGEST_LIMIT_MS = 30_000;
 
 const { values, positionals } = parseArgs({ allowPositionals: true, options: { survivors: { type: 'boolean' } } });
 const wanted = (positionals.length > 0 ? positionals : ['src/domain', 'src/modules']).map((path) =>
@@ -105,7 +107,8 @@ async function runTests(worker: FaultWorker, candidate: Candidate, fault: Fault)
   const { file } = candidate;
   const mustReload = fault.isStatic || loaded.has(fault.id);
   const run = async (tests: readonly string[] | undefined, planted?: Fault) => {
-    const limitMs = Math.min(Math.max(PATIENCE * candidate.slowestMs, SHORTEST_LIMIT_MS), LONGEST_LIMIT_MS);
+    const load = Math.max(1, (loadavg()[0] ?? 1) / availableParallelism());
+    const limitMs = load * Math.min(Math.max(PATIENCE * candidate.slowestMs, SHORTEST_LIMIT_MS), LONGEST_LIMIT_MS);
     const isPlanted = planted !== undefined;
     const order = {
       file,
@@ -115,7 +118,7 @@ async function runTests(worker: FaultWorker, candidate: Candidate, fault: Fault)
       bail: true,
       mustReload: (isPlanted && mustReload) || needsReload.has(worker),
     };
-    const outcome = await worker.run(order, 3 * limitMs + PATIENCE * candidate.cpuMs);
+    const outcome = await worker.run(order, 3 * limitMs + PATIENCE * load * candidate.cpuMs);
     needsReload.delete(worker);
     if (isPlanted && mustReload && outcome) needsReload.add(worker);
     return outcome;
