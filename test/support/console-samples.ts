@@ -6,7 +6,7 @@ import { adminClient, beginSession, clientsOf, createTestUser, createTestWebhook
 
 export interface ConsoleSamples {
   /** Stands in the paths of routes for `:a` and its like. */
-  readonly params: Readonly<Record<'a' | 'k' | 'u' | 'g' | 'w' | 'm' | 'e', string>>;
+  readonly params: Readonly<Record<'a' | 'k' | 'u' | 'p' | 'i' | 's' | 'g' | 'w' | 'm' | 'e', string>>;
   readonly email: string;
   readonly webhookUrl: string;
   readonly keyName: string;
@@ -37,8 +37,30 @@ export async function createConsoleSamples({ service, tenant }: ConsoleFixture):
   await events.batchCheckIn({ eventId, scans: [{ scanId: randomUUID(), attendeeId: 'eve', gate: 'North' }] });
   const keyName = 'deploy';
   const { apiKeyId } = await admin.createApiKey({ applicationId: tenant.id, name: keyName });
-  const params = { a: tenant.id, k: apiKeyId, u: user.id, g: groupId, w: webhookId, m: messageId, e: eventId };
+  const person = { u: user.id, ...(await createSampleWays(service, user.id)) };
+  const params = { a: tenant.id, k: apiKeyId, ...person, g: groupId, w: webhookId, m: messageId, e: eventId };
   return { params, email: user.email, webhookUrl, keyName };
+}
+
+/** Gives a user a passkey and an account at a provider, and returns what stands for them in paths. */
+export async function createSampleWays(
+  { database: { sql } }: ConsoleFixture['service'],
+  userId: string,
+  { name, subject }: { readonly name: string; readonly subject: string } = {
+    name: 'Apple Passwords',
+    subject: 'ada / 7',
+  },
+) {
+  const [passkeyId, issuer] = [randomUUID(), 'https://acme.test/a'];
+  await sql`
+    insert into passkeys (user_id, id, credential_id, rp_id, public_key, sign_count, transports, aaguid,
+      is_backup_eligible, is_backed_up, is_user_verified, name, created_at)
+    values (${userId}, ${passkeyId}, ${Buffer.from(passkeyId)}, 'login.test', '', 0, '{}',
+      ${randomUUID()}, true, true, true, ${name}, now())`;
+  await sql`
+    insert into user_identities (issuer, subject, user_id, provider, created_at)
+    values (${issuer}, ${subject}, ${userId}, 'acme', now())`;
+  return { p: passkeyId, i: issuer, s: subject };
 }
 
 /** Opens a console that has the samples, and signs an operator in. */

@@ -149,6 +149,7 @@ export const addedUsers = pgTable(
   (table) => [
     primaryKey({ columns: [table.applicationId, table.userId] }),
     index('added_users_user_id_idx').on(table.userId, table.applicationId),
+    index('added_users_list_idx').on(table.applicationId, table.addedAt, table.userId),
   ],
 );
 

@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm';
 import { p, statement } from '../../database/sql/template.ts';
-import { newApiKey } from '../applications/api-key.ts';
+import { defaultKeyName, newApiKey } from '../applications/api-key.ts';
 import { auditEvent } from '../audit/audit-event.ts';
 import type { Call } from '../core/call.ts';
 import { ServiceError } from '../core/errors.ts';
@@ -35,7 +35,8 @@ export async function createApiKey(
     use: textOrEmpty(oneOf(KEY_USES)),
   });
   const { apiKey, apiKeyId, digest } = newApiKey();
-  const [created] = await run(insertApiKey, { ...fields, use: fields.use || 'API', apiKeyId, digest, now });
+  const given = { ...fields, use: fields.use || 'API' };
+  const [created] = await run(insertApiKey, { ...given, apiKeyId, digest, now });
   if (!created) throw new ServiceError('APPLICATION_NOT_FOUND');
   return { apiKeyId, apiKey };
 }
@@ -51,7 +52,8 @@ function instantAfter(now: Date): Rule<Date> {
 const insertApiKey = statement('insert_api_key')`
   with created as (
     insert into api_keys (application_id, id, digest, created_at, name, expires_at, use)
-    select id, ${p.uuid('apiKeyId')}, ${p.bytes('digest')}, ${p.instant('now')}, ${p.text('name')},
+    select id, ${p.uuid('apiKeyId')}, ${p.bytes('digest')}, ${p.instant('now')},
+      coalesce(${p.text('name')}, ${defaultKeyName(sql`applications.name`)}),
       ${p.instant('expiresAt')}, ${p.text('use')}
     from applications where id = ${p.uuid('applicationId')} and deleted_at is null
     returning id

@@ -1,6 +1,8 @@
 /** The text of an API key: `usk_`, 256 random bits and a checksum, both in base62. */
 import { hash, randomBytes, randomUUID } from 'node:crypto';
 import { crc32 } from 'node:zlib';
+import { type SQLWrapper, sql } from 'drizzle-orm';
+import { p } from '../../database/sql/template.ts';
 
 const PREFIX = 'usk_';
 const SECRET_LENGTH = 43;
@@ -37,8 +39,12 @@ function toBase62(value: bigint): string {
   return digits;
 }
 
-/** Returns a new key, and the ID and digest that are stored for it. */
-export function newApiKey(): { apiKey: string; apiKeyId: string; digest: Buffer } {
+/** Returns a new key, and the ID and the digest that are stored for it. */
+export function newApiKey() {
   const apiKey = generateApiKey();
   return { apiKey, apiKeyId: randomUUID(), digest: Buffer.from(digestOf(apiKey), 'hex') };
 }
+
+/** The name of a key that its creator has not named: that of its application, and the day. Parameter: now. */
+export const defaultKeyName = (applicationName: SQLWrapper) =>
+  sql`${applicationName} || ' ' || to_char(${p.instant('now')} at time zone 'utc', 'YYYY-MM-DD')`;

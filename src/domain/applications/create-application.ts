@@ -6,7 +6,7 @@ import type { Call } from '../core/call.ts';
 import { check, orDefault, type Unchecked } from '../core/validation.ts';
 import { insertLogoutEndpoint } from '../outbox/logout-endpoint.ts';
 import { storeMessageFeed } from '../outbox/message-feed.ts';
-import { newApiKey } from './api-key.ts';
+import { defaultKeyName, newApiKey } from './api-key.ts';
 import {
   type ApplicationDetails,
   chosenColumns,
@@ -71,5 +71,5 @@ const insertApplication = statement('insert_application')`
     returning id, backchannel_logout_uri as url, message_feed
   ), endpoint as (${insertLogoutEndpoint(p.uuid('id'), sql`created`)}
   ), ${storeMessageFeed(p.uuid('id'), sql`created`)}, ${auditEvent({ resource: sql`id`, from: sql`created`, applicationId: sql`id` })}
-  insert into api_keys (application_id, id, digest, created_at)
-  select id, ${p.uuid('apiKeyId')}, ${p.bytes('digest')}, ${p.instant('now')} from created`;
+  insert into api_keys (application_id, id, digest, created_at, name)
+  select id, ${p.uuid('apiKeyId')}, ${p.bytes('digest')}, ${p.instant('now')}, ${defaultKeyName(p.text('name'))} from created`;

@@ -2,8 +2,10 @@
 import { Admission } from '../../api/admission.ts';
 import type { CallInfo } from '../../api/call-info.ts';
 import { serveCall } from '../../api/calls.ts';
+import type { Envelope } from '../../api/envelope.ts';
 import { ServiceError } from '../../domain/core/errors.ts';
 import { HttpError } from '../../http/errors.ts';
+import { sendJson } from '../../http/exchange.ts';
 import type { HttpContext, HttpHandler } from '../../http/http-context.ts';
 import { RouteTable } from '../../http/route-table.ts';
 import type { ConsoleParts } from './console-parts.ts';
@@ -46,6 +48,7 @@ export function createConsoleHandler(parts: ConsoleParts): HttpHandler {
       request = known;
     };
     const work = async (call: CallInfo) => {
+      if (API_PATH.test(context.path)) return refuseApiCall(context, parts, call);
       if (isPost ? !isOwnRequest(context, parts.consoleUrl) : isCrossOriginPart(context)) {
         call.outcome = { code: 'unauthenticated' };
         const heading = isPost
@@ -61,6 +64,15 @@ export function createConsoleHandler(parts: ConsoleParts): HttpHandler {
       void sendFailurePage(request, error);
     });
   };
+}
+
+/** Paths of calls that were meant for the port of the API. */
+const API_PATH = /^\/(?:api\/|usher\.v1\.|oidc\/|admin\/)/;
+
+function refuseApiCall(context: HttpContext, { tokens }: ConsoleParts, call: CallInfo): void {
+  call.outcome = { code: 'not_found' };
+  const message = `This is the port of the console; the API is at ${tokens.issuer}`;
+  sendJson(context, 404, JSON.stringify({ status: false, message, reason: 'NOT_FOUND' } satisfies Envelope));
 }
 
 async function answer(

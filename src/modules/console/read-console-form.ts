@@ -8,7 +8,9 @@ import type { ConsoleRequest } from './console-request.ts';
 import type { ConsoleRoute } from './route.ts';
 
 const MAX_FORM_BYTES = 16_384;
-const MAX_LIST_BYTES = 65_536;
+export const MAX_LIST_BYTES = 65_536;
+/** A file of people, as the form that confirms it encodes it. */
+const MAX_IMPORT_BYTES = 4 * MAX_LIST_BYTES;
 /** A logo, and the multipart encoding around it. */
 const MAX_UPLOAD_BYTES = MAX_LOGO_BYTES + 2_048;
 
@@ -27,7 +29,8 @@ export async function readConsoleForm(
   const nothing = { form: new URLSearchParams(), upload: undefined };
   const contentType = headerOf(request, 'content-type') ?? '';
   if (takesFile && readMediaType(request).name === 'multipart/form-data') {
-    const body = await readBody(request, MAX_UPLOAD_BYTES, deadline).catch(withoutTooLarge);
+    const limit = takesList ? MAX_IMPORT_BYTES : MAX_UPLOAD_BYTES;
+    const body = await readBody(request, limit, deadline).catch(withoutTooLarge);
     return { ...nothing, upload: new Response(body, { headers: { 'content-type': contentType } }) };
   }
   if (!isForm(request)) {
@@ -35,7 +38,8 @@ export async function readConsoleForm(
     if (contentType === '' && Number(request.headers['content-length'] ?? 0) === 0) return nothing;
     throw new HttpError('UNSUPPORTED_MEDIA_TYPE');
   }
-  const body = await readBody(request, takesList ? MAX_LIST_BYTES : MAX_FORM_BYTES, deadline);
+  const listBytes = takesFile ? MAX_IMPORT_BYTES : MAX_LIST_BYTES;
+  const body = await readBody(request, takesList ? listBytes : MAX_FORM_BYTES, deadline);
   return { ...nothing, form: new URLSearchParams(body.toString('utf8')) };
 }
 

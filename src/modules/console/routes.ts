@@ -8,10 +8,10 @@ import {
   inviteByForm,
   revokeInvitationByForm,
   showApplicationGroups,
-  showApplicationUsers,
   showInvitations,
   showSessions,
 } from './pages/application-people.ts';
+import { APPLICATION_USER_ACTIONS, showApplicationUsers } from './pages/application-users.ts';
 import {
   APPLICATION_ACTIONS,
   createApplicationByForm,
@@ -41,11 +41,14 @@ import {
 } from './pages/events.ts';
 import { createGroupByForm, GROUP_ACTIONS, showDeleteGroup, showGroup, showGroups } from './pages/groups.ts';
 import { showHealth, testMail } from './pages/health.ts';
+import { importUsers, showImportUsers } from './pages/import-users.ts';
 import { createKey, revokeKey, rotateKey, showKeys, showRevokeKey, showRotateKey } from './pages/keys.ts';
 import { showOverview } from './pages/overview.ts';
 import { makeRecoveryLink, revokeRecoveryLinkByForm, showRecovery } from './pages/recovery.ts';
 import { search } from './pages/search.ts';
-import { showUserApplications, showUserSessions } from './pages/user-activity.ts';
+import { showUserApplications, USER_ACCESS_ACTIONS } from './pages/user-access.ts';
+import { showUserSessions } from './pages/user-activity.ts';
+import { showRemoveIdentity, showRemovePasskey, showRemoveWallet, WAY_ACTIONS } from './pages/user-ways.ts';
 import {
   createUserByForm,
   END_USER_ACTIONS,
@@ -90,10 +93,16 @@ export const ROUTES: readonly ConsoleRoute[] = [
   get('viewer', '/users', showUsers),
   post('admin', '/users', createUserByForm, showNewUser),
   ...getAndPost('admin', '/users/new', showNewUser, createUserByForm),
+  ...getAndPost('admin', '/users/import', showImportUsers, importUsers, { takesFile: true, takesList: true }),
   get('viewer', '/users/:u', showUser),
   get('viewer', '/users/:u/sessions', showUserSessions),
   get('viewer', '/users/:u/attempts', showUserAttempts),
   get('viewer', '/users/:u/applications', showUserApplications),
+  post('admin', '/users/:u/applications', USER_ACCESS_ACTIONS.letIn, showUser),
+  post('admin', '/users/:u/applications/remove', USER_ACCESS_ACTIONS.remove, showUser),
+  ...getAndPost('admin', '/users/:u/passkeys/:p/remove', showRemovePasskey, WAY_ACTIONS.passkey, SENSITIVE),
+  ...getAndPost('admin', '/users/:u/accounts/:i/:s/remove', showRemoveIdentity, WAY_ACTIONS.identity, SENSITIVE),
+  ...getAndPost('admin', '/users/:u/wallet/remove', showRemoveWallet, WAY_ACTIONS.wallet, SENSITIVE),
   post('admin', '/users/:u', USER_ACTIONS.update, showUser),
   post('support', '/users/:u/deactivate', USER_ACTIONS.deactivate),
   post('support', '/users/:u/end-sessions', USER_ACTIONS.endSessions),
@@ -127,6 +136,8 @@ export const ROUTES: readonly ConsoleRoute[] = [
   ...getAndPost('admin', '/applications/:a/keys/:k/revoke', showRevokeKey, revokeKey, SENSITIVE),
   get('viewer', '/applications/:a/users', showApplicationUsers),
   get('viewer', '/applications/:a/attempts', showApplicationAttempts),
+  post('admin', '/applications/:a/users', APPLICATION_USER_ACTIONS.letIn, showApplicationUsers),
+  post('admin', '/applications/:a/users/remove', APPLICATION_USER_ACTIONS.remove, showApplicationUsers),
   get('viewer', '/applications/:a/groups', showApplicationGroups),
   post('admin', '/applications/:a/groups', addApplicationGroup, showApplicationGroups),
   post('admin', '/applications/:a/groups/change', changeApplicationGroup, showApplicationGroups),

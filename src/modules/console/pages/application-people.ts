@@ -1,4 +1,4 @@
-/** Who belongs to an application: its users and their sessions, its groups, and its invitations. */
+/** Who belongs to an application beside its users: their sessions, its groups, and its invitations. */
 import { AdminService } from '../../../../gen/usher/v1/admin_pb.ts';
 import { SessionService } from '../../../../gen/usher/v1/session_pb.ts';
 import { UserService } from '../../../../gen/usher/v1/user_pb.ts';
@@ -10,8 +10,6 @@ import { changeGroupAccess } from '../../../domain/groups/set-group-access.ts';
 import type { InvitationRow } from '../../../domain/invitations/invitation.ts';
 import { listInvitations } from '../../../domain/invitations/list-invitations.ts';
 import { listSessions } from '../../../domain/sessions/list-sessions.ts';
-import type { ApplicationUser } from '../../../domain/users/application-user.ts';
-import { listApplicationUsers } from '../../../domain/users/list-application-users.ts';
 import { html } from '../../../http/html.ts';
 import { isolate, renderAddress } from '../../../texts/isolate.ts';
 import { LANGUAGES } from '../../../texts/texts.ts';
@@ -28,50 +26,14 @@ import {
 } from '../parts/form.ts';
 import { actionsColumn, column, pageFields, readFilter, wideColumn } from '../parts/list.ts';
 import { renderDay, renderMoment } from '../parts/moment.ts';
-import { renderBrowser } from '../parts/panel.ts';
+import { renderBrowser, renderMethodLabel } from '../parts/panel.ts';
 import type { ConsolePage, ConsoleRoute } from '../route.ts';
 import { includesRole } from '../signed-in-operator.ts';
-import { renderApplicationAttempts } from './attempts.ts';
 
 type LiveSession = Awaited<ReturnType<typeof listSessions>>['rows'][number];
 
 /** Few, because Postgres looks up the user and three cut-offs for each session. */
 const SESSIONS_A_PAGE = 9;
-/** Few, because Postgres looks up the user and the groups for each row. */
-const USERS_A_PAGE = 20;
-
-const FILTERS = [
-  { name: 'email', label: 'Whole address' },
-  { name: 'wallet', label: 'Wallet' },
-];
-
-export async function showApplicationUsers(request: ConsoleRequest): Promise<ConsolePage> {
-  const { operator, parts, query } = request;
-  const call = await inApplication(request);
-  const given = { email: readFilter(query, 'email'), walletAddress: readFilter(query, 'wallet') };
-  const page = await listApplicationUsers(call, parts.pageTokens, { ...given, ...pageFields(query, USERS_A_PAGE) });
-  const mayOpen = operator.role !== 'team';
-  const columns = [
-    column('E-mail address', ({ id, email }: ApplicationUser) =>
-      mayOpen ? html`<a href="/users/${id}">${renderAddress(email)}</a>` : renderAddress(email),
-    ),
-    wideColumn('Name', ({ name }: ApplicationUser) => (name === null ? '–' : isolate(name))),
-    column('State', ({ isActive }: ApplicationUser) =>
-      isActive ? 'Active' : html`<span class="tag warn">Deactivated</span>`,
-    ),
-    column('First sign-in', ({ firstSignedInAt }: ApplicationUser) => renderDay(firstSignedInAt)),
-  ];
-  return renderApplicationList(request, call.application, {
-    tab: 'users',
-    heading: 'Users',
-    page,
-    filters: FILTERS,
-    columns,
-    empty: 'Nobody has signed in yet.',
-    below: await renderApplicationAttempts(request, call.application.id),
-  });
-}
-
 export async function showSessions(request: ConsoleRequest): Promise<ConsolePage> {
   const { operator, parts, query } = request;
   const call = await inApplication(request);
@@ -90,15 +52,15 @@ export async function showSessions(request: ConsoleRequest): Promise<ConsolePage
     heading: 'Live sessions',
     page,
     filters: [{ name: 'user', label: 'User ID' }],
-    columns: includesRole(operator.role, 'support') ? [...SESSION_COLUMNS, end] : SESSION_COLUMNS,
+    columns: includesRole(operator.role, 'support') ? [...sessionColumns(request), end] : sessionColumns(request),
     empty: 'No live session.',
     above: renderProblem(request),
   });
 }
 
-const SESSION_COLUMNS = [
+const sessionColumns = ({ parts }: ConsoleRequest) => [
   column('User', ({ email }: LiveSession) => renderAddress(email)),
-  wideColumn('Method', ({ method }: LiveSession) => method),
+  wideColumn('Method', ({ method }: LiveSession) => renderMethodLabel(parts, method)),
   column('Browser', ({ userAgent }: LiveSession) => renderBrowser(userAgent)),
   wideColumn('Address', ({ ipAddress }: LiveSession) => html`<code>${isolate(ipAddress || '–')}</code>`),
   wideColumn('Ends (UTC)', ({ expiresAt }: LiveSession) => renderMoment(expiresAt)),
@@ -119,13 +81,12 @@ export async function showApplicationGroups(request: ConsoleRequest): Promise<Co
   const rows = await listApplicationGroups(call, { applicationId: application.id });
   const isAdmin = includesRole(operator.role, 'admin');
   const mayOpen = operator.role !== 'team';
-  const switched = (title: string, meaning: Meaning, on: string, off: string) =>
+  const switched = (title: string, meaning: Meaning) =>
     column(title, ({ groupId, name, [meaning]: isOn }: ApplicationGroup) => {
-      const state = isOn ? 'Yes' : 'No';
-      if (!isAdmin) return state;
+      if (!isAdmin) return isOn ? 'Yes' : 'No';
       return renderForm(
         `/applications/${application.id}/groups/change`,
-        html`<input type="hidden" name="groupId" value="${groupId}"><input type="hidden" name="${meaning}" value="${String(!isOn)}">${state} <button class="quiet">${isOn ? off : on}<span class="hide">: ${isolate(name)}</span></button>`,
+        html`<input type="hidden" name="groupId" value="${groupId}"><input type="hidden" name="${meaning}" value="${String(!isOn)}"><button class="switch" role="switch" aria-checked="${String(isOn)}"><span class="hide">${title}: ${isolate(name)}</span></button>`,
       );
     });
   const columns = [
@@ -135,8 +96,8 @@ export async function showApplicationGroups(request: ConsoleRequest): Promise<Co
     wideColumn('Display name', ({ displayName }: ApplicationGroup) =>
       displayName === null ? '–' : isolate(displayName),
     ),
-    switched('Access', 'allowsAccess', 'Let in', 'Shut out'),
-    switched('In claim', 'inClaim', 'Show', 'Hide'),
+    switched('May sign in', 'allowsAccess'),
+    switched('Application sees it', 'inClaim'),
   ];
   const fields = html`${renderField(request, { name: 'group', label: 'Name of the group', isRequired: true, note: html`One of the <a href="/groups">groups</a>.` })}
 <fieldset class="check field"><legend>What it means here</legend>
@@ -202,7 +163,7 @@ export async function showInvitations(request: ConsoleRequest): Promise<ConsoleP
   const note = application.initiateLoginUri
     ? 'Gets an e-mail that leads to where a new sign-in starts.'
     : 'Gets an e-mail without a link: the settings do not say where a new sign-in starts.';
-  const fields = html`${renderField(request, { name: 'email', label: 'E-mail address', isRequired: true, note })}
+  const fields = html`${renderField(request, { name: 'email', label: 'E-mail address', value: query.get('email'), isRequired: true, note })}
 ${renderField(request, { name: 'name', label: 'Name', note: 'For somebody whom Usher does not know yet.' })}
 ${renderField(request, { name: 'group', label: 'Groups', rows: 2, note: html`One name per line, of the <a href="/groups">groups</a> that the person joins at the first sign-in.` })}
 ${renderSelect('locale', 'Language of the e-mail', languages, typed.get('locale') ?? 'en')}

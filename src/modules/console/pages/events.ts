@@ -5,7 +5,7 @@ import type { ApplicationDetails } from '../../../domain/applications/applicatio
 import { ERRORS } from '../../../domain/core/errors.ts';
 import type { Event } from '../../../domain/events/event.ts';
 import { getEvent } from '../../../domain/events/get-event.ts';
-import { listCheckIns } from '../../../domain/events/list-check-ins.ts';
+import { listCheckIns, listCheckInsToDownload } from '../../../domain/events/list-check-ins.ts';
 import { listEvents } from '../../../domain/events/list-events.ts';
 import { readEventVersion } from '../../../domain/events/update-event.ts';
 import { readIsoInstant } from '../../../encoding/instants.ts';
@@ -156,7 +156,7 @@ export const exportCheckIns =
     const { context, params, parts } = request;
     const call = await inApplication(request);
     const readPage = (pageToken: string) =>
-      listCheckIns(call, parts.pageTokens, { eventId: params.e, pageSize: 100, pageToken });
+      listCheckInsToDownload(call, parts.pageTokens, { eventId: params.e, pageSize: 100, pageToken });
     await parts.exporter.send(context, { ...CHECK_IN_EXPORTS[format], readPage });
     return 'sent';
   };

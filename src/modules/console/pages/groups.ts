@@ -17,6 +17,7 @@ import {
   renderVersion,
   requireName,
   textOrNull,
+  withoutProblem,
 } from '../parts/form.ts';
 import {
   actionsColumn,
@@ -123,11 +124,6 @@ const MEMBER_COLUMNS = [
 ];
 
 const isOfMember = ({ form }: ConsoleRequest) => form.has('userId');
-
-/** Returns the request as the form sees that was not sent: without the problem and the values of the other one. */
-function withoutProblem({ problem, ...request }: ConsoleRequest): ConsoleRequest {
-  return request;
-}
 
 function renderAdd(request: ConsoleRequest, path: string): Html {
   const own = isOfMember(request) ? request : withoutProblem(request);

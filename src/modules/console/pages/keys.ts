@@ -42,7 +42,7 @@ function columnsAt(now: Date) {
     column(
       'Name',
       (key: ApiKey) =>
-        html`${isolate(key.name ?? '–')}<br>${renderCopied(key.apiKeyId, html`<code class="small soft">${key.apiKeyId}</code>`)}`,
+        html`${isolate(nameOf(key))}<br>${renderCopied(key.apiKeyId, html`<code class="small soft">${key.apiKeyId}</code>`)}`,
     ),
     column('State', (key: ApiKey) => renderKeyState(now, key)),
     wideColumn('Use', ({ use }: ApiKey) => use),
@@ -97,27 +97,29 @@ async function findKey({ call, params, parts }: ConsoleRequest): Promise<ApiKey>
   }
 }
 
-const nameOf = ({ name, apiKeyId }: ApiKey) => name ?? apiKeyId;
+/** Keys of before have no name. */
+const nameOf = ({ name, apiKeyId }: ApiKey) => name ?? apiKeyId.slice(-6);
 
+const OVERLAP = 'overlapSeconds';
+const NO_OVERLAP = '0';
 const OVERLAPS = [
   ['86400', 'a day'],
   ['3600', 'an hour'],
   ['604800', 'a week'],
-  ['0', 'no time'],
+  [NO_OVERLAP, 'no time'],
 ] as const;
 
+/** Asks for the name only if the old key ends at once. */
 export async function showRotateKey(request: ConsoleRequest): Promise<ConsolePage> {
+  const name = nameOf(await findKey(request));
+  const overlap = request.problem?.form.get(OVERLAP) ?? OVERLAPS[0][0];
   return renderConfirmation(request, {
-    title: 'Rotate a key',
+    title: `Rotate the key ${name}`,
+    heading: html`Rotate the key ${isolate(name)}`,
     section: 'applications',
     text: 'Creates a new key. The old key keeps working for a while, so that you can replace it.',
-    fields: renderSelect(
-      'overlapSeconds',
-      'The old key works for',
-      OVERLAPS,
-      request.problem?.form.get('overlapSeconds') ?? '86400',
-    ),
-    name: nameOf(await findKey(request)),
+    fields: renderSelect(OVERLAP, 'The old key works for', OVERLAPS, overlap),
+    name: overlap === NO_OVERLAP && name,
     submit: 'Rotate',
     back: `/applications/${request.params.a}/keys`,
   });
@@ -125,8 +127,9 @@ export async function showRotateKey(request: ConsoleRequest): Promise<ConsolePag
 
 export async function rotateKey(request: ConsoleRequest): Promise<Reply> {
   const key = await findKey(request);
-  requireName(request, nameOf(key));
-  const fields = { apiKeyId: key.apiKeyId, overlapSeconds: Number(request.form.get('overlapSeconds') ?? 86_400) };
+  const overlap = request.form.get(OVERLAP) ?? OVERLAPS[0][0];
+  if (overlap === NO_OVERLAP) requireName(request, nameOf(key));
+  const fields = { apiKeyId: key.apiKeyId, overlapSeconds: Number(overlap) };
   const { apiKey } = await perform(request, AdminService.method.rotateApiKey, fields);
   return showCreatedKey(request, apiKey);
 }

@@ -4,7 +4,6 @@ import { showEmail } from '../../../config/email-address.ts';
 import { invalidField } from '../../../domain/core/errors.ts';
 import { MAX_GROUPS_OF_USER } from '../../../domain/groups/group.ts';
 import { listUserGroups } from '../../../domain/groups/list-user-groups.ts';
-import { listPasskeys } from '../../../domain/passkeys/list-passkeys.ts';
 import { getUser } from '../../../domain/users/get-user.ts';
 import { listUsers } from '../../../domain/users/list-users.ts';
 import { readUserVersion } from '../../../domain/users/update-user.ts';
@@ -22,6 +21,7 @@ import {
   renderVersion,
   requireName,
   textOrNull,
+  withoutProblem,
 } from '../parts/form.ts';
 import { column, pageFields, readFilter, renderFilters, renderPager, renderRows, wideColumn } from '../parts/list.ts';
 import { renderDay, renderMoment } from '../parts/moment.ts';
@@ -39,7 +39,9 @@ import type { ConsolePage } from '../route.ts';
 import { includesRole } from '../signed-in-operator.ts';
 import { renderUserAttempts } from './attempts.ts';
 import { nameShortly } from './recovery.ts';
+import { renderAccess } from './user-access.ts';
 import { renderActivity } from './user-activity.ts';
+import { renderWays } from './user-ways.ts';
 
 export async function showUsers(request: ConsoleRequest): Promise<ConsolePage> {
   const { call, operator, parts, query } = request;
@@ -60,7 +62,8 @@ export async function showUsers(request: ConsoleRequest): Promise<ConsolePage> {
     title: 'Users',
     section: 'users',
     body: html`<div class="bar"><h1 id="users">Users</h1>${
-      mayCreate && html`<a class="button tight" href="${create}">Create a user</a>`
+      mayCreate &&
+      html`<div class="actions tight"><a class="button second" href="/users/import">Import…</a><a class="button" href="${create}">Create a user</a></div>`
     }</div>
 ${renderNote(request)}
 ${renderFilters(query, FILTERS)}
@@ -154,8 +157,11 @@ export async function showUser(request: ConsoleRequest): Promise<ConsolePage> {
   const isAdmin = includesRole(operator.role, 'admin');
   const version = isAdmin ? await readUserVersion(call, { userId: params.u }) : undefined;
   const user = await getUser(call, { userId: params.u });
-  const passkeys = await listPasskeys(call, { userId: user.id });
-  const groups = await listUserGroups(call, parts.pageTokens, { userId: user.id, pageSize: MAX_GROUPS_OF_USER });
+  const [groups, ways, access] = await Promise.all([
+    listUserGroups(call, parts.pageTokens, { userId: user.id, pageSize: MAX_GROUPS_OF_USER }),
+    renderWays(request, user),
+    renderAccess(request, user),
+  ]);
   const path = `/users/${user.id}`;
   const name = user.name ?? showEmail(user.email);
   return {
@@ -174,6 +180,10 @@ export async function showUser(request: ConsoleRequest): Promise<ConsolePage> {
 ${renderNote(request)}
 ${renderProblem(request, USER_FIELDS)}
 ${await renderUserAttempts(request, user.id)}
+<div class="two even">
+${ways}
+${access}
+</div>
 ${renderPanel(
   'profile',
   'Profile',
@@ -181,17 +191,15 @@ ${renderPanel(
     ['User ID', renderId(user.id)],
     ['E-mail', isolate(showEmail(user.email))],
     ['Name', user.name !== null && isolate(user.name)],
-    ['Wallet', user.walletAddress !== '' && renderId(user.walletAddress)],
     ['Profile image', user.profileImage !== null && isolate(user.profileImage)],
     ['External ID', user.externalId !== null && isolate(user.externalId)],
     ['Attributes', user.attributes !== null && isolate(JSON.stringify(user.attributes))],
     ['Groups', groups.rows.length > 0 && html`${groups.rows.map(renderGroup)}`],
-    ['Passkeys', passkeys.length > 0 && html`${passkeys.map(renderPasskey)}`],
     ['Created', renderMoment(user.createdAt)],
     ['Deactivated', user.deactivatedAt !== null && renderMoment(user.deactivatedAt)],
   ]),
 )}
-${isAdmin && renderEdit(request, user, path, version)}
+${isAdmin && renderEdit(request.context.path === path ? request : withoutProblem(request), user, path, version)}
 ${await renderActivity(request, user.id)}
 ${isAdmin && renderEnd(path)}`,
   };
@@ -210,11 +218,6 @@ function renderActions(user: User, path: string): Html {
 
 function renderGroup({ groupId, name }: Awaited<ReturnType<typeof listUserGroups>>['rows'][number]): Html {
   return html`<a href="/groups/${groupId}">${isolate(name)}</a><br>`;
-}
-
-function renderPasskey({ name, isBackedUp, lastUsedAt }: Awaited<ReturnType<typeof listPasskeys>>[number]): Html {
-  const kind = isBackedUp ? 'synced' : 'this device only';
-  return html`${isolate(name)}, ${kind}, last used ${renderMoment(lastUsedAt, 'never')}<br>`;
 }
 
 function renderEdit(request: ConsoleRequest, user: User, path: string, version: string | undefined): Html {

@@ -279,16 +279,23 @@ export const showRotateSigningKey = (request: ConsoleRequest) =>
     title: 'Rotate the signing key',
     text: 'Usher signs with a new key from now on, and for a day also with the old one.',
     submit: 'Rotate',
+    isNamed: false,
   });
 export const showDeleteWebhook = (request: ConsoleRequest) =>
-  confirm(request, { title: 'Delete a webhook', text: 'Waiting messages are not sent.', submit: 'Delete' });
+  confirm(request, {
+    title: 'Delete a webhook',
+    text: 'Waiting messages are not sent.',
+    submit: 'Delete',
+    isNamed: true,
+  });
 
 async function confirm(
   request: ConsoleRequest,
-  question: { readonly title: string; readonly text: string; readonly submit: string },
+  { isNamed, ...question }: Record<'title' | 'text' | 'submit', string> & { readonly isNamed: boolean },
 ): Promise<ConsolePage> {
   const { webhook, path } = await findWebhook(request);
-  return renderConfirmation(request, { ...question, section: 'applications', name: webhook.url, back: path });
+  const name = isNamed && webhook.url;
+  return renderConfirmation(request, { ...question, section: 'applications', name, back: path });
 }
 
 async function findWebhook(request: ConsoleRequest): Promise<{ webhook: Webhook; path: string }> {
@@ -314,7 +321,7 @@ export const WEBHOOK_ACTIONS = {
     ),
   ),
   test: createAction(sendTestMessage, readId, backWith('tested')),
-  rotate: createAction(rotateSigningKey, readNamed, backWith('saved')),
+  rotate: createAction(rotateSigningKey, readId, backWith('saved')),
   redeliver: createAction(
     redeliverFailed,
     (request) => ({ ...readId(request), since: request.form.get('since') ?? '' }) as object,

@@ -42,7 +42,7 @@ export function renderApplicationList<Row>(
 ${renderNote(request)}
 ${above}
 <h2 id="${tab}">${heading}</h2>
-${filters && renderFilters(request.query, filters)}
+${filters && filters.length > 0 && renderFilters(request.query, filters)}
 ${renderRows({ labelledBy: tab, columns, rows, empty: nextPageToken === '' ? empty : 'None on this page. There may be older ones.' })}
 ${renderPager(path, request.query, nextPageToken)}
 ${below}

@@ -72,14 +72,14 @@ export function readAttendeeLines(text: string, { mayHaveHeading = true } = {}):
 }
 
 /** Returns the separator of the first line that has one outside of quotes. A tab in any line comes first. */
-function findSeparator(lines: readonly string[]): Separator {
+export function findSeparator(lines: readonly string[]): Separator {
   if (lines.some((line) => line.includes('\t'))) return '\t';
   const [separator = ','] = lines.map((line) => /[,;]/.exec(line.replace(/"(?:[^"]|"")*"/g, ''))).find(Boolean) ?? [];
   return separator as Separator;
 }
 
 /** Returns undefined for a line with a quote that does not end its cell. A cell in quotes has two quotes for one. */
-function splitLine(line: string, separator: Separator): string[] | undefined {
+export function splitLine(line: string, separator: Separator): string[] | undefined {
   const pad = `[ \u00a0${INVISIBLE}]*`;
   const cell = new RegExp(`(?:${pad}"((?:[^"]|"")*)"${pad}|(?!${pad}")([^${separator}]*))(${separator}|$)`, 'uy');
   const cells: string[] = [];

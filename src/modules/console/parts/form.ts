@@ -169,6 +169,11 @@ function problemOf(problem: Problem | undefined, name: string): string | undefin
   return FIELDS_OF_ERRORS[reason] === name ? message : undefined;
 }
 
+/** Returns the request as the form sees that was not sent: without the problem and the values of the other one. */
+export function withoutProblem({ problem, ...request }: ConsoleRequest): ConsoleRequest {
+  return request;
+}
+
 /** Returns the text of a field, or null if it is empty: in an update, null clears a field. */
 export function textOrNull(form: URLSearchParams, name: string): string | null {
   return form.get(name)?.trim() || null;
@@ -176,30 +181,32 @@ export function textOrNull(form: URLSearchParams, name: string): string | null {
 
 interface Confirmation {
   readonly title: string;
+  /** Above the question. Defaults to the title. */
+  readonly heading?: Html;
   readonly section: Section;
   /** The consequences. */
   readonly text: Html | string;
-  /** The name that the operator has to type. */
-  readonly name: string;
+  /** The name that the operator has to type. False for a change that something makes good again. */
+  readonly name: string | false;
   readonly submit: string;
   readonly back: string;
   /** Fields above the name. */
   readonly fields?: Html;
 }
 
-/** Renders a page that asks before an irreversible change: the operator has to type the name. */
+/** Renders a page that asks before a change. If it is irreversible, the operator has to type the name. */
 export function renderConfirmation(request: ConsoleRequest, confirmation: Confirmation): ConsolePage {
-  const { title, section, text, name, submit, back, fields } = confirmation;
+  const { title, heading, section, text, name, submit, back, fields } = confirmation;
   return {
     title,
     section,
-    body: html`<h1>${title}</h1>
+    body: html`<h1>${heading ?? title}</h1>
 ${renderProblem(request, ['name'])}
 ${renderForm(
   request.context.path,
   html`<p>${text}</p>
 ${fields}
-${renderField(request, { name: 'name', label: 'Type the name to confirm', isRequired: true, note: html`It is ${isolate(name)}` })}
+${name !== false && renderField(request, { name: 'name', label: 'Type the name to confirm', isRequired: true, note: html`It is ${isolate(name)}` })}
 <div class="actions"><button class="danger">${submit}</button><a class="button second" href="${back}">Back</a></div>`,
   'fields tight sheet',
 )}`,

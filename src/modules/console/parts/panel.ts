@@ -1,4 +1,5 @@
 /** Panels, facts, links and buttons, and how addresses, browsers and IDs are shown. */
+import { isOwnMethod, OWN_METHODS } from '../../../config/login-methods.ts';
 import { type Html, html } from '../../../http/html.ts';
 import { describeBrowser } from '../../../login-page/pages/describe-sign-in.ts';
 import { isolate } from '../../../texts/isolate.ts';
@@ -51,6 +52,9 @@ const NOTES: Readonly<Record<string, string>> = {
   reactivated: 'Active again.',
   added: 'Added.',
   removed: 'Removed.',
+  'let-in': 'May sign in now. No e-mail was sent.',
+  'let-out': 'No longer let in by name. The sessions there have ended.',
+  'way-removed': 'Removed. Sessions that began with it live on.',
   invited: 'Invited.',
   withdrawn: 'The invitation is revoked.',
   revoked: 'The key no longer works.',
@@ -81,6 +85,11 @@ export function renderWallet(address: string): Html {
 /** Renders the browser and the system of a user agent. The title has the whole text. */
 export function renderBrowser(userAgent: string): Html {
   return html`<span title="${userAgent}">${isolate(describeBrowser(userAgent) || '–')}</span>`;
+}
+
+/** Renders how somebody signed in. A provider that was removed is named by its ID. */
+export function renderMethodLabel({ providers }: Pick<ConsoleRequest['parts'], 'providers'>, method: string): Html {
+  return isOwnMethod(method) ? html`${OWN_METHODS[method]}` : isolate(providers.nameOf(method) || method);
 }
 
 /** Renders an ID in full, with a button that copies it. */

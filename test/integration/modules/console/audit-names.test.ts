@@ -68,7 +68,7 @@ test('a row names people, keys, applications and webhooks, and has their IDs beh
     `10:03:00Key ${samples.keyName} Changed a webhook ${samples.webhookUrl} Shop`,
     '10:02:00Ada Lovelace Changed an application Shop',
     // A key without a name is known by its application.
-    '10:01:00Shop Checked somebody in door/zoe Shop',
+    `10:01:00Key Shop ${fixture.clock.read().toISOString().slice(0, 10)} Checked somebody in door/zoe Shop`,
     '10:00:00Usher Paint wall wall Shop',
   ]);
   const behind = rows.map(([, text]) => text);

@@ -169,9 +169,11 @@ describe('an application', () => {
     const { a, k } = samples.params;
     const path = `/applications/${a}/keys/${k}`;
     const name = samples.keyName;
-    const rotated = await submit(`${path}/rotate`, `${path}/rotate`, { name }, 'AdminService/RotateApiKey');
+    const asked = await browser.submit(await browser.open(`${path}/rotate`), `${path}/rotate`, { overlapSeconds: '0' });
+    expect(asked).toMatchObject({ status: 422, text: expect.stringContaining('must be the name below') });
+    const rotated = await submit(`${path}/rotate`, `${path}/rotate`, {}, 'AdminService/RotateApiKey');
     expect(rotated.text).toMatch(/usk_/);
-    const again = await browser.submit(await browser.open(`${path}/rotate`), `${path}/rotate`, { name });
+    const again = await browser.submit(asked, `${path}/rotate`, { name });
     expect(again).toMatchObject({ status: 422 });
     expect(again.text).toContain('API key already replaced');
     await submit(`${path}/revoke`, `${path}/revoke`, { name }, 'AdminService/RevokeApiKey');
@@ -189,14 +191,18 @@ describe('an application', () => {
 
 test('what asks for a name does nothing with another one', async () => {
   const asking = ROUTES.filter(({ method, isSensitive }) => method === 'GET' && isSensitive);
-  expect(asking.length).toBeGreaterThan(5);
+  let count = 0;
   const before = await fixture.readAudit();
   for (const route of asking) {
     const path = fillPath(route.path, samples.params);
-    const reply = await browser.submit(await browser.open(path), path, { name: 'another' });
+    const page = await browser.open(path);
+    if (!page.forms.some(({ action, fields }) => action === path && 'name' in fields)) continue;
+    count++;
+    const reply = await browser.submit(page, path, { name: 'another' });
     expect({ path: route.path, status: reply.status }).toEqual({ path: route.path, status: 422 });
     expect(reply.text).toContain('must be the name below');
   }
+  expect(count).toBeGreaterThan(5);
   expect(await fixture.readAudit()).toEqual(before);
 });
 
@@ -224,7 +230,7 @@ describe('a webhook', () => {
     expect(changed.text).toContain('The second');
     await submit(path, `${path}/test`, {}, 'WebhookService/SendTestMessage');
     await submit(`${path}/resend`, `${path}/resend`, {}, 'WebhookService/RedeliverFailed');
-    await submit(`${path}/rotate`, `${path}/rotate`, { name: url }, 'WebhookService/RotateSigningKey');
+    await submit(`${path}/rotate`, `${path}/rotate`, {}, 'WebhookService/RotateSigningKey');
     await submit(`${path}/delete`, `${path}/delete`, { name: url }, 'WebhookService/DeleteWebhook');
   });
 

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { ROUTES } from '../../../../src/modules/console/routes.ts';
 import { type ConsoleBrowser, ConsoleFixture, OPERATORS } from '../../../support/console-fixture.ts';
-import { fillPath } from '../../../support/console-samples.ts';
+import { createSampleWays, fillPath } from '../../../support/console-samples.ts';
 import { TEXTS } from '../../../support/hostile-texts.ts';
 import { adminClient, beginSession, clientsOf, createTenant, createTestUser } from '../../../support/service.ts';
 
@@ -90,7 +90,8 @@ test('markup in every field is text on every page', async () => {
   await admin.addGroupMember({ groupId, userId: user.id });
   await admin.setGroupAccess({ groupId, applicationId: tenant.id, allowsAccess: true });
   await service.database.sql`update groups set name = ${MARKUP}, display_name = ${MARKUP}`;
-  const params = { a: tenant.id, k: apiKeyId, u: user.id, g: groupId, w: webhookId, m: messageId, e: MARKUP };
+  const ways = await createSampleWays(service, user.id, { name: MARKUP, subject: MARKUP });
+  const params = { a: tenant.id, k: apiKeyId, u: user.id, ...ways, g: groupId, w: webhookId, m: messageId, e: MARKUP };
   const query = new URLSearchParams(
     ['email', 'prefix', 'wallet', 'q', 'actor', 'resource', 'done', 'form', 'lang', 'theme', 'already'].map(
       (name): [string, string] => [name, MARKUP],

@@ -71,7 +71,9 @@ const ROLES = {
     ),
   ],
   admin: [
-    ...['POST /users', '/users/new', 'POST /users/new', 'POST /users/:u'],
+    ...['POST /users', '/users/new', 'POST /users/new', 'POST /users/:u', ...both('/users/import')],
+    ...['POST /users/:u/applications', 'POST /users/:u/applications/remove'],
+    ...['POST users', 'POST users/remove'].map(below),
     ...['POST /applications', '/applications/new', 'POST /applications/new', 'POST /applications/:a'],
     ...['POST /groups', 'POST /groups/:g', 'POST /groups/:g/members', 'POST /groups/:g/members/remove'],
     ...both('/applications/:a/logo'),
@@ -80,6 +82,7 @@ const ROLES = {
     ...[...both('events/:e/edit', 'events/:e/attendees/import'), 'POST events/:e/attendees/delete'].map(below),
   ],
   sensitive: [
+    ...both('/users/:u/passkeys/:p/remove', '/users/:u/accounts/:i/:s/remove', '/users/:u/wallet/remove'),
     ...both('/users/:u/delete', '/users/:u/erase', '/groups/:g/delete', '/applications/:a/delete'),
     ...['POST keys', ...both('keys/:k/rotate', 'keys/:k/revoke')].map(below),
     ...both('webhooks/:w/rotate', 'webhooks/:w/delete', 'events/:e/delete').map(below),

@@ -33,10 +33,24 @@ export const FILTER_VALUES = {
 /** The group in which every tenth user is. */
 const GROUP = '00000000-0000-4000-8000-000000000003';
 
+/** The first passkey of the busy user, and the provider of an account. */
+const PASSKEY = '00000000-0000-4000-8000-000000000101';
+const ISSUER = 'https://acme.test';
+
 /** What the pages show: the user has signed in to every application, and the webhook and the event have most rows. */
 export function samplesOf({ application }: Fixtures) {
   const { id } = userAt(1);
-  return { a: application.id, k: application.id, u: id, g: GROUP, w: webhookAt(0).id, m: 'msg_1', e: 'open-event-0' };
+  const way = { p: PASSKEY, i: ISSUER, s: 'ada' };
+  return {
+    a: application.id,
+    k: application.id,
+    u: id,
+    ...way,
+    g: GROUP,
+    w: webhookAt(0).id,
+    m: 'msg_1',
+    e: 'open-event-0',
+  };
 }
 
 /** Fills an empty database of the current schema. */
@@ -83,8 +97,11 @@ async function fillSmall(sql: postgres.Sql, { application: { id } }: Fixtures): 
   await sql.unsafe(`
     insert into passkeys (user_id, id, credential_id, rp_id, public_key, sign_count, transports, aaguid, is_backup_eligible,
       is_backed_up, is_user_verified, name, created_at)
-    select '${userAt(1).id}', md5('passkey' || n)::uuid, sha256(n::text::bytea), 'example.com', '', 0, '{}', md5('')::uuid,
+    select '${userAt(1).id}', ('${PASSKEY.slice(0, -3)}' || 100 + n)::uuid, sha256(n::text::bytea), 'example.com', '', 0, '{}', md5('')::uuid,
       true, true, true, 'Passkey ' || n, now() from generate_series(1, 20) n`);
+  await sql.unsafe(`
+    insert into user_identities (issuer, subject, user_id, provider, created_at)
+    values ('${ISSUER}', 'ada', '${userAt(1).id}', 'acme', now())`);
 }
 
 /** Most users have signed in to one application, every tenth has a session there. IDs are random, as those of Usher. */

@@ -1,0 +1,1 @@
+CREATE INDEX CONCURRENTLY "added_users_list_idx" ON "added_users" USING btree ("application_id","added_at","user_id");
