@@ -131,6 +131,7 @@ export async function startServer(config: FullConfig, overrides: Overrides = {})
     count: counts.count,
     database,
     databaseUrl,
+    errorsUrl: `${publicUrl.replace(/\/$/, '')}/docs/errors`,
     hasOidc: logoutTokens !== undefined,
     isOperator: createOperatorCheck(config),
     logger,
@@ -167,6 +168,7 @@ export async function startServer(config: FullConfig, overrides: Overrides = {})
     hasAccountPage: config.authPageUrl === undefined,
     hasOidc: core.hasOidc,
     publicUrl,
+    url: core.url,
   });
   const loginHandlers = createLoginHandlers(config, secrets, parts, pageOffers);
   const handlers = [...api.handlers, reference, ...modules.handlers, ...loginHandlers];

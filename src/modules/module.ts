@@ -94,6 +94,6 @@ export interface Greeting {
   readonly text: string;
   /** Shell variables for a first call, by name. */
   readonly variables?: Readonly<Record<string, string>>;
-  /** Makes values for the variables in the examples of the API reference. Only this machine may see them. */
-  readonly readExampleValues?: () => Promise<Readonly<Record<string, string>>>;
+  /** Makes what the examples of the API reference need, and returns values of their variables. Only this machine may see them. */
+  readonly makeExampleValues?: () => Promise<Readonly<Record<string, string>>>;
 }

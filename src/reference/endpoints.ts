@@ -1,6 +1,6 @@
 /** The home page, the API reference at `/docs` and below it, and the OpenAPI documents. */
 import { readFile } from 'node:fs/promises';
-import { refuseMethod } from '../api/envelope.ts';
+import { refuseMethod, sendFailure } from '../api/envelope.ts';
 import { headerOf, send } from '../http/exchange.ts';
 import type { HttpContext, PathHandler } from '../http/http-context.ts';
 import { serveRoutes } from '../http/route-table.ts';
@@ -15,8 +15,11 @@ interface ReferenceParts {
   readonly hasAccountPage: boolean;
   readonly hasOidc: boolean;
   readonly publicUrl: string;
+  /** How this machine reaches the server. */
+  readonly url: string;
 }
 
+const EXAMPLES_PATH = '/docs/examples';
 const OPENAPI = new URL('../../gen/openapi/', import.meta.url);
 
 export function createReferenceEndpoints(parts: ReferenceParts): PathHandler {
@@ -29,7 +32,10 @@ export function createReferenceEndpoints(parts: ReferenceParts): PathHandler {
     '/docs/:page': sendPage,
   };
   const routes = Object.entries(endpoints).map(([path, run]) => ({ method: 'GET', path, run }));
-  return serveRoutes(routes, refuseMethod);
+  return serveRoutes(
+    [...routes, { method: 'POST', path: EXAMPLES_PATH, run: createExamplesEndpoint(parts) }],
+    refuseMethod,
+  );
 }
 
 /** Pages load their modules at the first request, because most processes never get one. */
@@ -55,32 +61,42 @@ function createDocumentEndpoint(name: string): Endpoint {
 }
 
 /** All pages are rendered at the first request of one. */
-function createPages({ adminKeyFile, greetings, publicUrl }: ReferenceParts): Endpoint {
+function createPages({ adminKeyFile, greetings, publicUrl, url }: ReferenceParts): Endpoint {
   let endpoints: Promise<ReadonlyMap<string, Endpoint>> | undefined;
   const load = async () => {
     const { renderReference } = await import('./docs/page.ts');
     const texts = [...renderReference({ publicUrl })];
     return new Map(texts.map(([path, text]) => [path, createTextEndpoint(async () => text)]));
   };
-  /** Sends the first page with values that make its examples work as they are, unless others can read it. */
-  const sendWithValues = (readValues: NonNullable<Greeting['readExampleValues']>): Endpoint => {
-    return async (context) => {
-      const { renderReference } = await import('./docs/page.ts');
-      const values = isFromThisMachine(context) ? await readValues() : {};
-      const { text = '', headers } = renderReference({ publicUrl, adminKeyFile, values }).get(context.path) ?? {};
-      send(context, 200, text, { ...headers, 'cache-control': 'no-store' });
-    };
+  /** Sends the first page with the line that makes its examples work as they are, unless others can read it. */
+  const sendWithValues = async (context: HttpContext, { variables = {} }: Greeting) => {
+    const { renderReference } = await import('./docs/page.ts');
+    const values = isFromThisMachine(context) ? variables : {};
+    const setup = { publicUrl, adminKeyFile, values, examplesUrl: url + EXAMPLES_PATH };
+    const { text = '', headers } = renderReference(setup).get(context.path) ?? {};
+    send(context, 200, text, { ...headers, 'cache-control': 'no-store' });
   };
   return async (context) => {
     const { path } = context;
-    const readValues = greetings.find(({ readExampleValues }) => readExampleValues)?.readExampleValues;
-    if (path === '/docs' && readValues) return sendWithValues(readValues)(context);
+    const greeting = greetings.find(({ makeExampleValues }) => makeExampleValues);
+    if (path === '/docs' && greeting) return sendWithValues(context, greeting);
     endpoints ??= load().catch((error) => {
       endpoints = undefined;
       throw error;
     });
     const sendPage = (await endpoints).get(path) ?? redirectToStart;
     await sendPage(context);
+  };
+}
+
+/** Answers with lines for the shell. Browsers get nothing: a page of others could send them here. */
+function createExamplesEndpoint({ greetings }: ReferenceParts): Endpoint {
+  return async (context) => {
+    const make = greetings.find(({ makeExampleValues }) => makeExampleValues)?.makeExampleValues;
+    if (!make || !isFromThisMachine(context) || headerOf(context, 'sec-fetch-site') !== undefined)
+      return sendFailure(context, 'NOT_FOUND');
+    const lines = Object.entries(await make()).map(([name, value]) => `export ${name}='${value}'\n`);
+    send(context, 200, lines.join(''), { 'content-type': 'text/plain; charset=utf-8', 'cache-control': 'no-store' });
   };
 }
 

@@ -33,6 +33,13 @@ const SEARCHES = [
   ['CORS', 'troubleshooting'],
   ['localhost', 'troubleshooting'],
   ['callback', 'webhooks'],
+  ['MFA', 'assurance'],
+  ['2fa', 'assurance'],
+  ['totp', 'assurance'],
+  ['docker', 'operating'],
+  ['prometheus', 'operating'],
+  ['impersonate', 'AdminService.CompleteLogin'],
+  ['cli', 'devices'],
 ] as const;
 
 const paths = [...renderReference({ publicUrl: 'https://usher.test' }).keys()].filter(

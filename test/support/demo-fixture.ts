@@ -35,6 +35,7 @@ export async function openDemoFixture(loginMethods: readonly LoginMethod[] = ['w
   const service = await start();
   return {
     clock,
+    database,
     mailbox,
     service,
     /** Holds the file of the demo. */

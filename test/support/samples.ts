@@ -68,19 +68,24 @@ const MAKE: Readonly<Record<Variable, (values: SampleValues, fixture: SampleFixt
     beginSession(service, tenant, user ?? (await createTestUser(service))),
   ACCESS_TOKEN: () => `uat_${randomBytes(62).toString('base64url')}`,
   USER_ID: async (_, { service, user }) => (user ?? (await createTestUser(service))).id,
+  OTHER_USER_ID: async (_, { service, user }) => (user ?? (await createTestUser(service))).id,
   OWNER_ID: async (_, { service, tenant }) => (await createTestUser(service, { applicationIds: [tenant.id] })).id,
   WEBHOOK_ID: async (_, { service, tenant }) => (await createTestWebhook(service, tenant)).webhookId,
+  OTHER_WEBHOOK_ID: async (_, { service, tenant }) => (await createTestWebhook(service, tenant)).webhookId,
   MESSAGE_ID: async (values, { service, tenant }) => {
     const webhookId = await values.get('WEBHOOK_ID');
     return (await clientsOf(service, tenant).webhooks.sendTestMessage({ webhookId })).messageId;
   },
   SINCE: () => new Date().toISOString(),
   EVENT_ID: (_, fixture) => createTestEvent(fixture.service, fixture.tenant, newId('event', fixture)),
+  OTHER_EVENT_ID: (_, fixture) => createTestEvent(fixture.service, fixture.tenant, newId('event', fixture)),
   NEW_EVENT_ID: (_, fixture) => newId('event', fixture),
   ATTENDEE_ID: (_, fixture) => newId('attendee', fixture),
   APPLICATION_ID: async (_, { service }) => (await createTenant(service)).id,
+  OTHER_APPLICATION_ID: async (_, { service }) => (await createTenant(service)).id,
   API_KEY_ID: async (_, { service }) => (await createTenant(service)).apiKeyId,
   INVITATION_ID: (_, { service, tenant }) => invite(service, tenant),
+  INVITED_EMAIL: () => `${randomUUID()}@example.com`,
   NEW_EMAIL: () => `${randomUUID()}@example.com`,
   EXTERNAL_ID: (_, fixture) => newId('external', fixture),
   RESOURCE_URI: () => `https://mcp-${randomUUID()}.example.com/`,
@@ -88,6 +93,7 @@ const MAKE: Readonly<Record<Variable, (values: SampleValues, fixture: SampleFixt
   LOGIN_INTENT_ID: (_, { service, tenant }) => createLoginIntent(service, tenant),
   GRANT_ID: () => randomUUID(),
   GROUP_ID: async (_, { service }) => (await createTestGroup(service)).groupId,
+  OTHER_GROUP_ID: async (_, { service }) => (await createTestGroup(service)).groupId,
   NEW_GROUP_NAME: () => newGroupName(),
   RECOVERY_LINK_ID: async (values, { service }) => insertRecoveryLink(service.database, await values.get('USER_ID')),
   PASSKEY_ID: async (values, { service }) => insertPasskey(service.database, await values.get('USER_ID')),
@@ -185,8 +191,9 @@ export function exampleOf(method: DescMethodUnary): Example {
 /** Returns the answer to another application; undefined where the request names nothing of an application's own. */
 export function answerToOthers(method: DescMethodUnary): Answer | undefined {
   const named = Object.values(exampleOf(method).required ?? {});
-  if (named.includes('$EVENT_ID')) return refusal('not_found', 'Event not found');
-  if (named.includes('$WEBHOOK_ID')) return refusal('not_found', 'Webhook not found');
+  if (named.some((value) => /EVENT_ID$/.test(String(value)) && value !== '$NEW_EVENT_ID'))
+    return refusal('not_found', 'Event not found');
+  if (named.some((value) => /WEBHOOK_ID$/.test(String(value)))) return refusal('not_found', 'Webhook not found');
   return TO_OTHERS[nameOf(method)];
 }
 

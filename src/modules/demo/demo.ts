@@ -1,4 +1,4 @@
-/** Opens the demo: two applications, a user, a webhook and three events to try Usher with. Only on the embedded Postgres. */
+/** Opens the demo: two applications, a user, a webhook and an event to try Usher with. Only on the embedded Postgres. */
 import { randomUUID } from 'node:crypto';
 import { readFile, rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
@@ -23,8 +23,6 @@ import { updateWebhook } from '../../domain/webhooks/update-webhook.ts';
 import type { Core } from '../module.ts';
 import { CAFE, DEMO, type Site } from './pages.ts';
 
-/** More than one, because the examples of the API reference delete an event. */
-const EVENTS = 3;
 const TIMEOUT_MS = 10_000;
 
 export type DemoParts = Pick<
@@ -79,8 +77,7 @@ export async function openDemo(config: Config, parts: DemoParts): Promise<Demo> 
   const application = { id: applicationId, name: kept.applicationName, clientId, redirectUris };
   const applicationCall = { ...call, application };
   const cafe = await openCafe(call, parts.tokens.issuer, kept.cafe);
-  const events = Array.from({ length: EVENTS }, (_, index) => openEvent(applicationCall, kept.eventIds[index]));
-  const eventIds = await Promise.all(events);
+  const eventIds = [await openEvent(applicationCall, kept.eventIds[0])];
   const webhookId = await openWebhook(applicationCall, parts, kept);
   await rm(file, { force: true });
   await readOrCreateFile(file, () => JSON.stringify({ ...kept, cafe, webhookId, eventIds }, null, 2));

@@ -1,17 +1,20 @@
 /** The guides of the API reference, and the page of each. */
 
 import { statusOfError } from '../../api/envelope.ts';
-import { ERRORS } from '../../domain/core/errors.ts';
+import { ERRORS, type ErrorReason } from '../../domain/core/errors.ts';
 import { type Html, html } from '../../http/html.ts';
+import { ASSURANCE_GUIDE } from './assurance-guide.ts';
 import { CONCEPTS } from './concepts.ts';
+import { DEVICE_GUIDE } from './device-guide.ts';
 import { VARIABLES } from './examples.ts';
 import { FLOW } from './flow.ts';
 import { MCP_GUIDE } from './mcp-guide.ts';
 import { MESSAGE_GUIDE } from './message-guide.ts';
 import { OPENID_GUIDE } from './openid-guide.ts';
+import { OPERATING_GUIDE } from './operating-guide.ts';
 import { QUICK_STARTS } from './quick-starts.ts';
 import { renderCodeBlock, renderTable, renderText } from './text.ts';
-import { TROUBLESHOOTING } from './troubleshooting.ts';
+import { ADVICE, TROUBLESHOOTING } from './troubleshooting.ts';
 import { WEBHOOK_GUIDE } from './webhook-guide.ts';
 
 /** The first lines of every example in TypeScript. */
@@ -31,17 +34,24 @@ export interface ExampleSetup {
   readonly values?: Readonly<Partial<Record<string, string>>>;
   /** The path of the admin key, if Usher runs on its embedded Postgres. Given with `values`. */
   readonly adminKeyFile?: string;
+  /** Where this machine gets the other values. Given with `values`. */
+  readonly examplesUrl?: string;
 }
 
-function renderExports({ publicUrl, values = {}, adminKeyFile }: ExampleSetup): Html {
+function renderExports({ publicUrl, values = {}, adminKeyFile, examplesUrl }: ExampleSetup): Html {
   const known = Object.entries(values).flatMap(([name, value]) => (value ? [`export ${name}='${value}'`] : []));
   if (known.length === 0) {
     return html`<p>Set these once. Then every example works as it is, in a shell and in Node.</p>
 ${renderCodeBlock(`export USHER_URL='${publicUrl}'\nexport CLIENT_ID=client_…  # of an application\nexport API_KEY=usk_…       # of an application\nexport ADMIN_KEY=…         # of the operator: .data/admin-key of a trial`)}`;
   }
-  const lines = [`export USHER_URL='${publicUrl}'`, `export ADMIN_KEY="$(cat '${adminKeyFile}')"`, ...known];
-  return html`<p>Paste these once. They belong to the demo application. Its user has just signed in, for 15 minutes.
-Then every example works as it is, in a shell and in Node.</p>
+  const lines = [
+    `export USHER_URL='${publicUrl}'`,
+    `export ADMIN_KEY="$(cat '${adminKeyFile}')"`,
+    ...known,
+    `eval "$(curl -sX POST ${examplesUrl})"`,
+  ];
+  return html`<p>Paste these. They belong to the demo application. The last line makes what the examples use, change and delete: a user who has just signed in, an event, a webhook and more. It sets a variable for each.
+Then every example works as it is, in a shell and in Node. Paste them again after 15 minutes, when the session has ended, or when you have deleted something.</p>
 ${renderCodeBlock(lines.join('\n'))}`;
 }
 
@@ -54,7 +64,7 @@ ${renderTable(
 )}
 </details>
 <p>An operation is called by its REST route, or by its RPC: a POST of JSON to <code>/usher.v1.Service/Method</code>, or any client of Connect, gRPC or gRPC-Web.
-gRPC reflection is on, so <a href="https://buf.build/docs/cli/installation/"><code>buf curl</code></a> needs no schema.
+gRPC reflection is on, so <a href="https://buf.build/docs/cli/installation/"><code>buf curl</code></a> needs no schema; in a clone of Usher it is <code>npx buf curl</code>.
 The examples in TypeScript use the client package, which <code>npm run client:pack</code> makes in a clone of Usher. They begin with:</p>
 ${renderCodeBlock(CLIENT_SETUP)}`;
 
@@ -76,6 +86,11 @@ const LOGIN_GUIDE = html`<ol>
 <li>The client package does all of this: see the <a href="#quick-starts">quick starts</a>.</li>
 </ul>`;
 
+function renderAdvice(reason: string): Html | false {
+  const advice = ADVICE[reason as ErrorReason];
+  return advice !== undefined && html`<p>${renderText(advice)}</p>`;
+}
+
 const ERROR_GUIDE = html`<p>Match errors by their <code>reason</code>. Reasons never change; messages may become clearer. In REST an error is:</p>
 ${renderCodeBlock(`{
   "status": false,
@@ -83,14 +98,14 @@ ${renderCodeBlock(`{
   "reason": "VALIDATION_FAILED",
   "errors": [{ "field": "state", "message": "is required" }]
 }`)}
-<p>RPCs have the reason in a <code>google.rpc.ErrorInfo</code> detail, and the fields in a <code>google.rpc.BadRequest</code> detail.
+<p>RPCs have the reason in a <code>google.rpc.ErrorInfo</code> detail, and the fields in a <code>google.rpc.BadRequest</code> detail. Some errors of the first day have <code>help</code>, in RPCs a <code>google.rpc.Help</code> detail: the URL of their row below.
 A 503 has <code>Retry-After</code>; it is safe to repeat any call that reads, and one that creates something if it has an <code>Idempotency-Key</code>. Every reply has an <code>x-request-id</code>, which the log of Usher has too.</p>
 <details><summary>All reasons</summary>
 <div class="table" tabindex="0"><table>
 <thead><tr><th scope="col">Reason</th><th scope="col">REST</th><th scope="col">RPC</th><th scope="col">Message</th></tr></thead>
 <tbody>${Object.entries(ERRORS).map(
   ([reason, [code, message]]) =>
-    html`<tr id="error-${reason}"><td><code>${reason}</code></td><td>${String(statusOfError(code, reason))}</td><td>${code}</td><td>${message}</td></tr>\n`,
+    html`<tr id="error-${reason}"><td><code>${reason}</code></td><td>${String(statusOfError(code, reason))}</td><td>${code}</td><td>${message}${renderAdvice(reason)}</td></tr>\n`,
 )}</tbody>
 </table></div>
 </details>`;
@@ -173,6 +188,18 @@ ${FLOW}`,
     guides: [{ id: 'openid-connect', title: 'Connect a product', body: OPENID_GUIDE }],
   },
   {
+    path: 'docs/devices',
+    title: 'Terminals and machines',
+    intro: html`<p class="lead">Sign people in where there is no browser, and services without a person.</p>`,
+    guides: [{ id: 'devices', title: 'Devices without a browser', body: DEVICE_GUIDE }],
+  },
+  {
+    path: 'docs/assurance',
+    title: 'Assurance (MFA)',
+    intro: html`<p class="lead">Demand more than one factor, for an application or for one login.</p>`,
+    guides: [{ id: 'assurance', title: 'Levels of assurance', body: ASSURANCE_GUIDE }],
+  },
+  {
     path: 'docs/mcp',
     title: 'MCP servers',
     intro: html`<p class="lead">Let people connect their AI assistants to your server.</p>`,
@@ -189,5 +216,11 @@ ${FLOW}`,
     title: 'Messages',
     intro: html`<p class="lead">Your service reads what has changed, without an endpoint.</p>`,
     guides: [{ id: 'messages', title: 'Read messages', body: MESSAGE_GUIDE }],
+  },
+  {
+    path: 'docs/operating',
+    title: 'Operating',
+    intro: html`<p class="lead">For whoever runs Usher: from the first production to upgrades.</p>`,
+    guides: [{ id: 'operating', title: 'Where to read on', body: OPERATING_GUIDE }],
   },
 ];

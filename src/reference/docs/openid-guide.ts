@@ -3,9 +3,13 @@ import openIdClients from '../../../gen/openid-clients.json' with { type: 'json'
 import { html } from '../../http/html.ts';
 import { renderCodeBlock, renderTable } from './text.ts';
 
-const REGISTER = `curl -H @.data/admin-header -H 'Content-Type: application/json' \\
-  -d '{"name":"Wiki","redirectUris":["https://wiki.example.com/callback"],"openIdConnect":true}' \\
-  https://login.example.com/usher.v1.AdminService/CreateApplication`;
+const REGISTER = `curl "$USHER_URL/usher.v1.AdminService/CreateApplication" \\
+  -H "X-Admin-Key: $ADMIN_KEY" \\
+  -H 'Content-Type: application/json' -d '{
+  "name": "Wiki",
+  "redirectUris": ["https://wiki.example.com/callback"],
+  "openIdConnect": true
+}'`;
 
 export const OPENID_GUIDE = html`<p>Products that speak <a href="https://openid.net/specs/openid-connect-core-1_0.html">OpenID Connect</a> need three values and no code: the issuer, which is <code>PUBLIC_URL</code>, a client ID and a client secret.</p>
 ${renderCodeBlock(REGISTER)}

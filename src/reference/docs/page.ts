@@ -67,7 +67,7 @@ function renderOne(
 <form class="search" role="search" data-root="${root}" data-page="${path}" hidden><input type="search" aria-label="Search" placeholder="Search" autocomplete="off"></form>
 </header>
 <div class="frame">
-<nav class="toc" aria-label="Contents">
+<nav class="toc" aria-label="Contents" tabindex="0">
 <details class="results" open hidden><summary><output></output></summary><div></div></details>
 <details class="contents">
 <summary>Contents</summary>

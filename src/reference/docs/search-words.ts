@@ -10,6 +10,10 @@ export const SEARCH_WORDS: Readonly<Record<string, string>> = {
   lists: 'pagination cursor offset',
   updates: 'patch put modify edit',
   'openid-connect': 'oidc oauth2 sso single sign-on saml logout discovery jwks refresh token id token userinfo',
+  devices: 'cli terminal tv device code machine machines m2m client credentials service account cron job',
+  assurance: 'mfa 2fa totp two-factor second factor multi-factor authenticator app step-up acr amr',
+  operating:
+    'docker container kubernetes k8s helm compose prometheus grafana alert metrics backup restore upgrade deploy',
   webhooks: 'callback notification event signature secret hmac retry',
   messages: 'stream streaming subscribe watch pull poll feed changes sync outbox cursor event golang python grpc',
   limits: 'rate limit throttle quota 429 too many requests size timeout token expired cors',
@@ -23,6 +27,7 @@ export const SEARCH_WORDS: Readonly<Record<string, string>> = {
   'AdminService.DeactivateUser': 'ban block suspend disable lock',
   'AdminService.CreateGroup': 'role roles rbac permission team authorization claim',
   'AdminService.SetGroupAccess': 'role rbac permission restrict allow deny access claim',
+  'AdminService.CompleteLogin': 'impersonate impersonation on behalf support login as',
   'AdminService.CreateApiKey': 'secret credential rotate',
   'AdminService.UpdateApplication': 'oauth callback redirect branding logo sso single sign-on',
 };

@@ -1,25 +1,23 @@
 /** The guide to common mistakes of the first day. */
-import { ERRORS } from '../../domain/core/errors.ts';
+import { ERRORS, type ErrorReason } from '../../domain/core/errors.ts';
 import { renderTable } from './text.ts';
 
-const messageOf = (reason: keyof typeof ERRORS) => `\`${ERRORS[reason][1]}\``;
+/** What to do about errors of the first day, also in the rows to which their `help` leads. */
+export const ADVICE: Partial<Record<ErrorReason, string>> = {
+  INVALID_API_KEY:
+    'Send the key of an application, `usk_…`, as `X-API-Key`, not as `Authorization`. Admin keys go into `X-Admin-Key`, for AdminService only. A revoked key, and a key of another Usher, get the same error; the `detail` in the log of Usher says what came.',
+  INVALID_ADMIN_KEY:
+    'Send an admin key as `X-Admin-Key`: that of `ADMIN_KEY`, or one of `ADMIN_KEYS_FILE`. A trial has its own in `.data/admin-key`. API keys, `usk_…`, open the other services.',
+  CLIENT_ID_MISMATCH: 'Client ID and API key belong to different applications.',
+  INVALID_REDIRECT_URI:
+    'Register the exact redirect URI with UpdateApplication: scheme, host, port, path and last slash. Any port matches for `http://127.0.0.1` and `http://[::1]`, but not for `localhost`. The `detail` in the log of Usher says in which part it differs.',
+  INVALID_TOKEN: 'An auth token is valid for 15 minutes, only for the application that began the login.',
+};
 
 export const TROUBLESHOOTING = renderTable(
   ['What you see', 'What to do'],
   [
-    [
-      messageOf('INVALID_API_KEY'),
-      'Send the key of an application, `usk_…`, as `X-API-Key`. Admin keys go into `X-Admin-Key`, for AdminService only. A revoked key, and a key of another Usher, get the same error.',
-    ],
-    [messageOf('CLIENT_ID_MISMATCH'), 'Client ID and API key belong to different applications.'],
-    [
-      messageOf('INVALID_REDIRECT_URI'),
-      'Register the exact redirect URI with UpdateApplication: scheme, host, port, path and last slash. Any port matches for `http://127.0.0.1` and `http://[::1]`, but not for `localhost`.',
-    ],
-    [
-      messageOf('INVALID_TOKEN'),
-      'An auth token is valid for 15 minutes, only for the application that began the login.',
-    ],
+    ...Object.entries(ADVICE).map(([reason, advice]) => [`\`${ERRORS[reason as ErrorReason][1]}\``, advice]),
     [
       '`Unsupported media type`',
       'Send `Content-Type: application/json`. Without it, `curl -d` says that the body is a form.',

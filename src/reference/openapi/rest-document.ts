@@ -71,13 +71,14 @@ function describeFailure(commentOf: ReadComment): JsonSchema {
       },
       errors: {
         type: 'array',
-        description: 'What is wrong, field by field. Only with `VALIDATION_FAILED`.',
+        description: 'What is wrong, field by field. Only with `VALIDATION_FAILED` and `UNSUPPORTED_MEDIA_TYPE`.',
         items: {
           type: 'object',
           properties: { field: { type: 'string' }, message: { type: 'string' } },
           required: ['field', 'message'],
         },
       },
+      help: { type: 'string', format: 'uri', description: 'A page that says what to do.' },
     },
     required: ['status', 'message', 'reason'],
   };

@@ -6,7 +6,7 @@ import { SESSION_IDLE_SECONDS } from '../../../../src/modules/demo/demo.ts';
 import { MINUTE } from '../../../support/clock.ts';
 import { demoOf, openDemoFixture } from '../../../support/demo-fixture.ts';
 import { LoginBrowser, type LoginPage, textOf } from '../../../support/login-browser.ts';
-import { startTestService } from '../../../support/service.ts';
+import { adminClient, startTestService } from '../../../support/service.ts';
 
 const fixture = await openDemoFixture();
 const { clock, mailbox, service } = fixture;
@@ -60,9 +60,9 @@ describe('the demo application', () => {
     },
   );
 
-  it('accepts the state of every login that it has begun, and of the one that the API reference shows', async () => {
-    const reference = await (await fetch(`${url}/docs`)).text();
-    const [, printed = ''] = /export STATE=&#39;([^&]+)&#39;/.exec(reference) ?? [];
+  it('accepts the state of every login that it has begun, and of the one in the examples of the API reference', async () => {
+    const values = await (await fetch(`${url}/docs/examples`, { method: 'POST' })).text();
+    const [, printed = ''] = /export STATE='([^']+)'/.exec(values) ?? [];
     const begun = await Promise.all([1, 2].map(() => beginLogin()));
     const cancelled = await Promise.all(
       begun.map(async ({ browser, page }) => stateOf(await browser.submit(page, '/login/cancel'))),
@@ -205,6 +205,22 @@ it('the demo names the ways to sign in that there are', async () => {
   const text = await readSteps(byCode);
   expect(text).toContain('With a code by e-mail.');
   expect(text).not.toMatch(/passkey|wallet/);
+});
+
+it('the API reference needs no user of the demo, and writes nothing into the audit log until examples are asked for', async () => {
+  await using erased = await openDemoFixture();
+  const { service: server, database } = erased;
+  const countEvents = async () => (await database.sql`select from audit_events`).length;
+  await adminClient(server).eraseUser({ userId: demoOf(server).userId });
+  const before = await countEvents();
+  const page = await fetch(`${server.url}/docs`);
+  expect({ status: page.status, text: await page.text() }).toMatchObject({
+    status: 200,
+    text: expect.stringContaining('eval '),
+  });
+  expect(await countEvents()).toBe(before);
+  expect((await fetch(`${server.url}/docs/examples`, { method: 'POST' })).status).toBe(200);
+  expect(await countEvents()).toBeGreaterThan(before);
 });
 
 const OF_ANOTHER_DATABASE = JSON.stringify({ applicationId: randomUUID(), userId: randomUUID(), redirectUris: [] });
