@@ -39,6 +39,8 @@ export interface CallInfo {
   /** Returns whether the caller has left before it had the whole response. */
   readonly isGone: () => boolean;
   readonly span: Span | undefined;
+  /** The page of the API reference about errors. */
+  readonly errorsUrl: string;
   /** How it will have ended. The work of the call replaces it with what it learns. */
   outcome: CallOutcome;
 }

@@ -39,6 +39,8 @@ export interface CallLog {
   readonly logger: Logger;
   readonly outages: OutageLog;
   readonly recordCall?: RecordCall | undefined;
+  /** The page of the API reference about errors. */
+  readonly errorsUrl: string;
   /** The time that calls have, if the caller sets no shorter timeout. */
   readonly requestTimeoutMs: number;
   readonly sampler: LineSampler;
@@ -96,7 +98,7 @@ export function beginCall(
   context: RequestContext,
   { protocol, route, name = `${route?.method} ${route?.path}`, timeoutMs }: NewCall,
 ): CallInfo {
-  const { requestTimeoutMs } = log;
+  const { errorsUrl, requestTimeoutMs } = log;
   const { requestId, receivedAt: startedAt } = context;
   const isCallersDeadline = timeoutMs !== undefined && timeoutMs < requestTimeoutMs;
   const deadline = startedAt + (isCallersDeadline ? timeoutMs : requestTimeoutMs);
@@ -104,7 +106,11 @@ export function beginCall(
   let hasLeft = false;
   const isGone = () => hasLeft;
   const outcome: CallOutcome = { code: 'ok' };
-  const call = { requestId, protocol, name, route, startedAt, deadline, isCallersDeadline, isGone, span, outcome };
+  const call = {
+    ...{ requestId, protocol, name, route, startedAt, deadline, isCallersDeadline, isGone, span },
+    errorsUrl,
+    outcome,
+  };
   // A caller that left before the whole response was sent did not get it.
   context.onClose(({ status, isSent }) => {
     hasLeft = !isSent;

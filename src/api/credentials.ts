@@ -2,10 +2,43 @@
 import type { DescMethod } from '@bufbuild/protobuf';
 import type { AdminService } from '../../gen/usher/v1/admin_pb.ts';
 import type { AdminRight } from '../config/admin-rights.ts';
+import type { ApiKeys } from '../domain/api-keys/api-keys.ts';
+import { isApiKey } from '../domain/applications/api-key.ts';
 import { ServiceError } from '../domain/core/errors.ts';
 import type { AdminKeys } from '../domain/operators/admin-keys.ts';
 import { headerOf } from '../http/exchange.ts';
 import type { RequestContext } from '../http/http-context.ts';
+
+interface KeyHolders {
+  readonly adminKeys: AdminKeys;
+  readonly apiKeys: ApiKeys;
+}
+
+/** Returns the application of the caller's API key. @throws ServiceError `Invalid API key`, whose detail says what came instead */
+export async function requireApplication(
+  { adminKeys, apiKeys }: KeyHolders,
+  context: RequestContext,
+  options?: Parameters<ApiKeys['authenticate']>[1],
+): ReturnType<ApiKeys['authenticate']> {
+  const given = headerOf(context, 'x-api-key');
+  return apiKeys.authenticate(given, options).catch((error: unknown) => {
+    if (!(error instanceof ServiceError) || error.reason !== 'INVALID_API_KEY') throw error;
+    if (given === undefined)
+      throw new ServiceError('INVALID_API_KEY', { detail: describeMissing(context, 'x-admin-key') });
+    const detail = adminKeys.find(given)
+      ? 'an admin key'
+      : isApiKey(given)
+        ? 'unknown, revoked or expired'
+        : 'malformed';
+    throw new ServiceError('INVALID_API_KEY', { detail });
+  });
+}
+
+/** Says what a request without a key has instead: no text that the caller has chosen. */
+function describeMissing(context: RequestContext, other: 'x-admin-key' | 'x-api-key'): string {
+  const found = ['authorization', other].filter((name) => headerOf(context, name) !== undefined);
+  return found.length === 0 ? 'no key' : `no key, but ${found.join(' and ')}`;
+}
 
 /** Returns the name of the caller's admin key. @throws ServiceError `Invalid admin key`, `Missing right` */
 export function requireAdmin(
@@ -23,7 +56,13 @@ export function requireRight(
   context: RequestContext,
   openedBy: readonly string[],
 ): string {
-  const { name, rights } = adminKeys.authenticate(headerOf(context, 'x-admin-key'));
+  const given = headerOf(context, 'x-admin-key');
+  const holder = given === undefined ? undefined : adminKeys.find(given);
+  if (!holder) {
+    const sent = given !== undefined && (isApiKey(given) ? 'an API key' : 'unknown');
+    throw new ServiceError('INVALID_ADMIN_KEY', { detail: sent || describeMissing(context, 'x-api-key') });
+  }
+  const { name, rights } = holder;
   const isAllowed = rights.some((right) => right === 'all' || openedBy.includes(right));
   if (!isAllowed) throw new ServiceError('MISSING_RIGHT', { detail: `admin key ${name}` });
   return name;

@@ -11,17 +11,26 @@ export interface Envelope {
   readonly reason?: ErrorReason | HttpErrorReason;
   readonly data?: unknown;
   readonly errors?: readonly Violation[] | undefined;
+  /** The URL of a page that says what to do. */
+  readonly help?: string | undefined;
 }
 
 export function sendError(context: HttpContext, error: ServiceError | HttpError): void {
-  if (!(error instanceof ServiceError)) return void sendFailure(context, error.reason);
-  const { code, message, reason, violations } = error;
+  if (!(error instanceof ServiceError)) return void sendHttpError(context, error);
+  const { code, help, message, reason, violations } = error;
   // REST callers cannot set a timeout, so the body came too late.
   if (code === 'deadline_exceeded') return void sendFailure(context, 'REQUEST_TIMEOUT');
   const errors = violations.length > 0 ? violations : undefined;
-  const envelope: Envelope = { status: false, message, reason, errors };
+  const envelope: Envelope = { status: false, message, reason, errors, help };
   const headers = code === 'unavailable' ? RETRY_SOON : {};
   sendJson(context, statusOfError(code, reason), JSON.stringify(envelope), headers);
+}
+
+/** Names the media type that is taken instead of one that is refused (RFC 9110, section 15.5.16). */
+function sendHttpError(context: HttpContext, { reason, takes }: HttpError): void {
+  if (takes === undefined) return void sendFailure(context, reason);
+  const errors = [{ field: 'Content-Type', message: `must be ${takes}` }];
+  sendJson(context, HTTP_ERRORS[reason][0], renderFailure(reason, errors), { accept: takes });
 }
 
 const STATUSES: Record<ErrorCode, number> = {
@@ -55,6 +64,6 @@ export function refuseMethod(context: HttpContext, allow: string): void {
   sendFailure(context, 'METHOD_NOT_ALLOWED', { allow });
 }
 
-export function renderFailure(reason: HttpErrorReason): string {
-  return JSON.stringify({ status: false, message: HTTP_ERRORS[reason][1], reason } satisfies Envelope);
+export function renderFailure(reason: HttpErrorReason, errors?: readonly Violation[]): string {
+  return JSON.stringify({ status: false, message: HTTP_ERRORS[reason][1], reason, errors } satisfies Envelope);
 }

@@ -17,7 +17,7 @@ import type { Admission } from './admission.ts';
 import { deadlineExceeded, unavailable } from './call-errors.ts';
 import type { CallInfo, CallRoute, Fields, Protocol, ResponseMessage } from './call-info.ts';
 import { beginCall, type CallLog, createAuditedCall, failCall, runCall } from './calls.ts';
-import { requireAdmin } from './credentials.ts';
+import { requireAdmin, requireApplication } from './credentials.ts';
 import { handleOnce, type KeyedCall, readIdempotencyKey } from './idempotency.ts';
 import type { Procedure } from './procedures.ts';
 
@@ -60,7 +60,7 @@ export class Pipeline {
     options: CallOptions,
     read: ReadRequest,
   ): Promise<ResponseMessage> {
-    const { admission, apiKeys, logger, lookUps } = this.#parts;
+    const { admission, logger, lookUps } = this.#parts;
     const { method, name, action, takesKey, deletedReason } = procedure;
     const peer = toPeer(context);
     let isReading = false;
@@ -82,8 +82,7 @@ export class Pipeline {
     };
     const work = async () => {
       if (procedure.credential === 'apiKey') {
-        const apiKey = headerOf(context, 'x-api-key');
-        const owner = await lookUps.run('', () => apiKeys.authenticate(apiKey, { deletedReason }));
+        const owner = await lookUps.run('', () => requireApplication(this.#parts, context, { deletedReason }));
         const { application } = owner;
         const applicationId = application.id;
         call.outcome = { code: 'ok', applicationId, isAuthenticated: true };

@@ -21,7 +21,10 @@ export async function requireFreePorts(ports: readonly WantedPort[]): Promise<vo
   for (const { host, port, settings } of ports.filter((wanted) => wanted.port !== 0)) {
     const server = createServer((socket) => socket.destroy());
     server.listen({ host, port });
-    await once(server, 'listening').catch(nameSettings(...settings));
+    await once(server, 'listening').catch((reason: NodeJS.ErrnoException) => {
+      if (reason.code === 'EADDRINUSE') reason.message += `; ${settings[1]}=0 takes a free port`;
+      return nameSettings(...settings)(reason);
+    });
     stack.defer(async () => {
       const closed = once(server, 'close');
       server.close();

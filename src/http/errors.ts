@@ -19,11 +19,14 @@ export type RenderError = (reason: HttpErrorReason) => string;
 export class HttpError extends Error {
   readonly reason: HttpErrorReason;
   readonly status: number;
+  /** The media type that the path takes, if it has refused another one. */
+  readonly takes: string | undefined;
 
-  constructor(reason: HttpErrorReason) {
+  constructor(reason: HttpErrorReason, takes?: string) {
     const [status, message] = HTTP_ERRORS[reason];
     super(message);
     this.reason = reason;
     this.status = status;
+    this.takes = takes;
   }
 }

@@ -74,7 +74,7 @@ const TIMEOUT_MS = 5_000;
 /** Sends the code in the background. For a decoy it does the same work but sends nothing. */
 function sendCodeMail({ call, context, languages, parts }: LoginRequest, code: LoginCode): void {
   const { authPageUrl, codes, database, mailer } = parts;
-  const { email, isDecoy, intent, row } = code;
+  const { email, isDecoy, decoyReason, intent, row } = code;
   const language = languages.languageFor(intent.locale);
   const mail = createCodeMail({
     to: email,
@@ -90,7 +90,7 @@ function sendCodeMail({ call, context, languages, parts }: LoginRequest, code: L
     const run = database.within(performance.now() + TIMEOUT_MS);
     await recordSending({ run }, row, error === undefined);
   };
-  mailer.send(mail, { requestId: context.requestId, isDecoy, onEnd });
+  mailer.send(mail, { requestId: context.requestId, isDecoy, decoyReason, onEnd });
 }
 
 /**

@@ -28,6 +28,8 @@ interface SendOptions {
   readonly requestId: string;
   /** Whether to do the same work, but send nothing. */
   readonly isDecoy?: boolean;
+  /** Why, for the terminal of a developer. */
+  readonly decoyReason?: string | undefined;
   /** Called once, with the error if the e-mail could not be sent. */
   readonly onEnd?: (error?: MailError) => Promise<void>;
 }
@@ -77,11 +79,11 @@ export class MailQueue {
     this.#sender.close?.();
   }
 
-  async #sendWithRetries(mail: Mail, { isDecoy = false }: SendOptions): Promise<void> {
+  async #sendWithRetries(mail: Mail, { isDecoy = false, decoyReason }: SendOptions): Promise<void> {
     const { isDelayed, retryDelaysMs } = this.#options;
     const { signal } = this.#closing;
     if (isDelayed) await pause(randomInt(MIN_DELAY_MS, MAX_DELAY_MS), signal);
-    const attempt = { id: randomUUID(), isDecoy, deadline: performance.now() + GIVE_UP_MS };
+    const attempt = { id: randomUUID(), isDecoy, decoyReason, deadline: performance.now() + GIVE_UP_MS };
     for (let failures = 0; ; failures++) {
       const isLast = signal.aborted || failures >= retryDelaysMs.length;
       try {

@@ -14,6 +14,8 @@ interface Attempt {
   readonly id: string;
   /** Whether to do the same work, but send nothing. */
   readonly isDecoy: boolean;
+  /** Why, for the terminal of a developer. */
+  readonly decoyReason?: string | undefined;
   /** Until this time of `performance.now()`, the attempt waits for a connection. */
   readonly deadline: number;
 }
@@ -57,10 +59,12 @@ function createSmtpSender(url: string, from: string, publicUrl: string | undefin
   };
 }
 
-async function printSubject({ language, to, subject }: Mail, { isDecoy }: Attempt): Promise<void> {
+async function printSubject({ language, to, subject }: Mail, { isDecoy, decoyReason }: Attempt): Promise<void> {
+  const line = isDecoy
+    ? `NO E-MAIL to ${to}: ${withoutControls(decoyReason ?? '')}`
+    : `E-MAIL to ${to}: ${toLine(language, subject)}`;
   // Without a terminal, it adds no style.
-  const text = styleText('bold', `E-MAIL to ${to}: ${toLine(language, subject)}`, { stream: process.stdout });
-  if (!isDecoy) process.stdout.write(`\n  ${text}\n\n`);
+  process.stdout.write(`\n  ${styleText('bold', line, { stream: process.stdout })}\n\n`);
 }
 
 /** Returns the e-mail as options of nodemailer. `from` is `MAIL_FROM`, such as `Usher <login@example.com>`. */

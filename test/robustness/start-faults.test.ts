@@ -187,16 +187,20 @@ const ALLOWS_ALL_PORTS =
 
 type UnusablePort = readonly [string, Readonly<Record<string, string>>, string];
 const UNUSABLE_PORTS: readonly UnusablePort[] = [
-  ['of the API is taken', { PORT: 'TAKEN' }, 'HOST and PORT cannot be used: [^\\n]*EADDRINUSE[^\\n]*:TAKEN'],
+  [
+    'of the API is taken',
+    { PORT: 'TAKEN' },
+    'HOST and PORT cannot be used: [^\\n]*EADDRINUSE[^\\n]*:TAKEN; PORT=0 takes a free port',
+  ],
   [
     'of the console is taken',
     { CONSOLE_PORT: 'TAKEN' },
-    'CONSOLE_HOST and CONSOLE_PORT cannot be used: [^\\n]*EADDRINUSE[^\\n]*:TAKEN',
+    'CONSOLE_HOST and CONSOLE_PORT cannot be used: [^\\n]*EADDRINUSE[^\\n]*:TAKEN; CONSOLE_PORT=0 takes a free port',
   ],
   [
     'of metrics is taken',
     { METRICS_PORT: 'TAKEN' },
-    'METRICS_HOST and METRICS_PORT cannot be used: [^\\n]*EADDRINUSE[^\\n]*:TAKEN',
+    'METRICS_HOST and METRICS_PORT cannot be used: [^\\n]*EADDRINUSE[^\\n]*:TAKEN; METRICS_PORT=0 takes a free port',
   ],
 ];
 /** The same lines of code name other reasons of the system. */

@@ -246,14 +246,15 @@ const REST_CODES: Readonly<Record<number, string>> = {
 
 /** @throws when the body is not the documented envelope, whole and with nothing beside it */
 function readRest({ status, headers, bytes }: RawReply): Outcome {
-  const { status: isSuccess, message, data, reason, errors, ...others } = JSON.parse(bytes.toString());
+  const { status: isSuccess, message, data, reason, errors, help, ...others } = JSON.parse(bytes.toString());
   const violations: readonly Record<string, unknown>[] = errors ?? [];
   const isEnvelope =
     headers['content-type'] === 'application/json' &&
     isSuccess === (status === 200 || status === 201) &&
     typeof message === 'string' &&
     (isSuccess ? reason : data) === undefined &&
-    (errors !== undefined) === (message === 'Validation failed') &&
+    (errors !== undefined) === ['Validation failed', 'Unsupported media type'].includes(message) &&
+    (help === undefined || help.endsWith(`/docs/errors#error-${reason}`)) &&
     violations.every(({ field, message: problem, ...more }) => field && problem && Object.keys(more).length === 0) &&
     Object.keys(others).length === 0;
   if (!isEnvelope) throw new Error(`The body is not the envelope: ${bytes}`);

@@ -2,15 +2,15 @@
 import type { WatchMessagesRequest } from '../../../gen/usher/v1/message_pb.ts';
 import type { MessageFeeds } from '../../domain/messages/message-feeds.ts';
 import { watchMessages } from '../../domain/messages/watch-messages.ts';
-import { headerOf } from '../../http/exchange.ts';
 import type { HttpContext } from '../../http/http-context.ts';
+import { requireApplication } from '../credentials.ts';
 import type { PipelineParts } from '../pipeline.ts';
 import type { ServiceParts } from '../service-parts.ts';
 import { toMessages } from './message-handlers.ts';
 
 interface WatchParts
   extends Pick<ServiceParts, 'apiKeys' | 'pageTokens'>,
-    Pick<PipelineParts, 'admission' | 'clock' | 'database' | 'lookUps' | 'requestTimeoutMs'> {
+    Pick<PipelineParts, 'adminKeys' | 'admission' | 'clock' | 'database' | 'lookUps' | 'requestTimeoutMs'> {
   /** Aborted when the server ends its streams. */
   readonly closing: AbortSignal;
 }
@@ -29,10 +29,10 @@ export function createWatchStream(
   feeds: MessageFeeds,
   parts: WatchParts,
 ): (context: HttpContext) => Promise<AdmittedStream> {
-  const { admission, apiKeys, clock, closing, database, lookUps, pageTokens: tokens, requestTimeoutMs } = parts;
+  const { admission, clock, closing, database, lookUps, pageTokens: tokens, requestTimeoutMs } = parts;
 
   return async (context) => {
-    const requireKey = () => lookUps.run('', () => apiKeys.authenticate(headerOf(context, 'x-api-key')));
+    const requireKey = () => lookUps.run('', () => requireApplication(parts, context));
     const { application } = await requireKey();
     admission.check(application.id);
     const watcher = feeds.watch(application.id);

@@ -11,10 +11,10 @@ import { malformedMessage } from '../call-errors.ts';
 import { pathInside, unknownFields } from '../unknown-fields.ts';
 
 /** Returns the error for Connect, with its reason and field violations as error details. */
-export function toConnectError({ code, message, reason, violations }: ServiceError): ConnectError {
+export function toConnectError({ code, help, message, reason, violations }: ServiceError): ConnectError {
   const headers = code === 'unavailable' ? RETRY_SOON : undefined;
   const error = new ConnectError(message, codeFromString(code), headers);
-  error.details = toErrorDetails(reason, violations);
+  error.details = toErrorDetails({ reason, violations, help });
   return error;
 }
 
@@ -85,17 +85,30 @@ type Detail = ConnectError['details'][number];
 const DOMAIN = 'usher';
 
 /**
- * Returns the error details that clients of every language know: `google.rpc.BadRequest`, if there are violations, and
- * `google.rpc.ErrorInfo`. They are encoded by hand: the packages with their schema have 35 MB and more, and a copy of the
+ * Returns the error details that clients of every language know: `google.rpc.BadRequest`, if there are violations,
+ * `google.rpc.ErrorInfo`, and `google.rpc.Help`, if there is a page to read. They are encoded by hand: the packages with their schema have 35 MB and more, and a copy of the
  * schema would clash with the original in clients that have both.
  */
-export function toErrorDetails(reason: ErrorReason | HttpErrorReason, violations: readonly Violation[] = []): Detail[] {
+export function toErrorDetails({ reason, violations = [], help }: Explained): Detail[] {
   const info: Detail = {
     type: 'google.rpc.ErrorInfo',
     value: writeTexts(new BinaryWriter(), reason, DOMAIN).finish(),
     debug: { reason, domain: DOMAIN },
   };
-  return violations.length === 0 ? [info] : [toBadRequest(violations), info];
+  return [...(violations.length > 0 ? [toBadRequest(violations)] : []), info, ...(help ? [toHelp(help)] : [])];
+}
+
+interface Explained {
+  readonly reason: ErrorReason | HttpErrorReason;
+  readonly violations?: readonly Violation[] | undefined;
+  readonly help?: string | undefined;
+}
+
+function toHelp(url: string): Detail {
+  const description = 'What to do';
+  const writer = new BinaryWriter();
+  writeTexts(writer.tag(1, WireType.LengthDelimited).fork(), description, url).join();
+  return { type: 'google.rpc.Help', value: writer.finish(), debug: { links: [{ description, url }] } };
 }
 
 function toBadRequest(violations: readonly Violation[]): Detail {

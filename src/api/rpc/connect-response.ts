@@ -3,7 +3,7 @@ import { Code, ConnectError } from '@connectrpc/connect';
 import { encodeEnvelope, type UniversalHandler, type UniversalServerResponse } from '@connectrpc/connect/protocol';
 import { codeToHttpStatus, endStreamFlag, errorToJson } from '@connectrpc/connect/protocol-connect';
 import { universalResponseToNodeResponse } from '@connectrpc/connect-node';
-import { invalidField, ServiceError } from '../../domain/core/errors.ts';
+import { invalidField, ServiceError, type Violation } from '../../domain/core/errors.ts';
 import { HTTP_ERRORS, type HttpErrorReason } from '../../http/errors.ts';
 import { headerOf, mustClose, send, sendJson, setCommonHeaders } from '../../http/exchange.ts';
 import type { HttpContext } from '../../http/http-context.ts';
@@ -76,15 +76,17 @@ export function refuseMismatch(
     sendError(context, 405, toHttpError('METHOD_NOT_ALLOWED', Code.Unimplemented), { allow: 'POST' });
   } else if (!supportedContentType(connectTypeOf(context))) {
     const types = method.methodKind === 'unary' ? UNARY_TYPES : STREAM_TYPES;
-    sendError(context, 415, toHttpError('UNSUPPORTED_MEDIA_TYPE', Code.InvalidArgument), { 'accept-post': types });
+    const violations = [{ field: 'Content-Type', message: `must be one of ${types}` }];
+    const error = toHttpError('UNSUPPORTED_MEDIA_TYPE', Code.InvalidArgument, violations);
+    sendError(context, 415, error, { 'accept-post': types });
   } else return false;
   beginOutsidePipeline(context, log, { code: 'invalid_argument' });
   return true;
 }
 
-function toHttpError(reason: HttpErrorReason, code: Code): ConnectError {
+function toHttpError(reason: HttpErrorReason, code: Code, violations?: readonly Violation[]): ConnectError {
   const error = new ConnectError(HTTP_ERRORS[reason][1], code);
-  error.details = toErrorDetails(reason);
+  error.details = toErrorDetails({ reason, violations });
   return error;
 }
 

@@ -20,7 +20,7 @@ import { MessageService, type WatchMessagesRequest } from '../../../gen/usher/v1
 import { ServiceError } from '../../domain/core/errors.ts';
 import { JoinedBytes } from '../../encoding/joined-bytes.ts';
 import type { HttpContext } from '../../http/http-context.ts';
-import { outcomeOf } from '../call-errors.ts';
+import { outcomeOf, withHelp } from '../call-errors.ts';
 import type { CallInfo } from '../call-info.ts';
 import type { CallLog } from '../calls.ts';
 import type { AdmittedStream } from '../handlers/watch-stream.ts';
@@ -52,12 +52,12 @@ export interface StreamEndpoint {
 /** What the implementation of a stream knows about its call. */
 interface StreamFacts {
   /** The interceptor sets its outcome. */
-  readonly call: Pick<CallInfo, 'outcome'>;
+  readonly call: Pick<CallInfo, 'errorsUrl' | 'outcome'>;
   /** Undefined without a credential. */
   readonly admitted?: AdmittedStream | undefined;
 }
 
-const factsKey = createContextKey<StreamFacts>({ call: { outcome: { code: 'ok' } } });
+const factsKey = createContextKey<StreamFacts>({ call: { errorsUrl: '', outcome: { code: 'ok' } } });
 
 /** Returns the endpoint of each path. */
 export function createStreams(
@@ -154,7 +154,7 @@ function createErrorInterceptor(logger: Logger): Interceptor {
   return (next) => async (request) => {
     const { call } = request.contextValues.get(factsKey);
     const toAnswer = (error: unknown) => {
-      const answer = toStreamError(error, logger);
+      const answer = withHelp(toStreamError(error, logger), call);
       call.outcome = { ...call.outcome, ...outcomeOf(answer) };
       return toConnectError(answer);
     };

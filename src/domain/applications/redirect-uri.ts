@@ -37,6 +37,19 @@ export function isRegistered(
   );
 }
 
+const PARTS = ['protocol', 'hostname', 'port', 'pathname', 'search'] as const;
+
+/** Says for the log in which parts a refused URI differs from the registered one that is most like it. */
+export function describeDifference(uri: string, registered: readonly string[]): string {
+  if (!URL.canParse(uri)) return 'is no absolute URL';
+  const differences = registered.map((each) => {
+    const [given, known] = [new URL(uri), new URL(each)];
+    return PARTS.filter((part) => given[part] !== known[part]);
+  });
+  const [fewest] = differences.sort((one, other) => one.length - other.length);
+  return fewest ? `differs in ${fewest.join(', ') || 'its spelling'}` : 'no redirect URI is registered';
+}
+
 function withoutLoopbackPort(uri: string, isPublic: boolean): string | undefined {
   const match = LOOPBACK_IP_ORIGIN.exec(uri) ?? (isPublic ? LOCALHOST_ORIGIN.exec(uri) : null);
   if (!match || Number(match[2] ?? 80) > 65_535) return undefined;

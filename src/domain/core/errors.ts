@@ -161,6 +161,8 @@ export class ServiceError extends Error {
   readonly detail: string | undefined;
   readonly figures: Readonly<Record<string, number>>;
   attempt: RefusedAttempt | undefined;
+  /** The URL of a page that says what to do. The edge of the API sets it. */
+  help: string | undefined;
 
   constructor(reason: ErrorReason, { violations = [], detail, message, figures = {}, attempt }: ErrorOptions = {}) {
     const [code, text] = ERRORS[reason];

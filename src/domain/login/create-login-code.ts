@@ -36,6 +36,8 @@ export interface LoginCode {
    * for strangers. Equal work takes equal time, which reveals neither.
    */
   readonly isDecoy: boolean;
+  /** Why nothing is sent, for the terminal of a developer. */
+  readonly decoyReason: string | undefined;
   readonly code: string;
   readonly intent: LoginIntent;
   readonly row: CodeRow;
@@ -48,6 +50,8 @@ export interface CodeRow {
   /** Whether the latest e-mail with the code could not be sent. */
   readonly isUnsent: boolean;
 }
+
+export const ADDRESS_IS_MUTED = 'its owner has stopped e-mails for a day';
 
 /** The facts about a code that the page shows. They reveal nothing about the address. */
 export interface LoginCodeFacts {
@@ -76,7 +80,7 @@ export async function createLoginCode(
   const intent = await requireOpenIntent(call, loginIntentId, 'email');
   const { applicationId } = intent;
   // Asked for users, too, so that the answer takes the same time.
-  const maySignUp = signUps.allow(intent, email);
+  const refusal = signUps.findRefusal(intent, email);
   const inBrowser = { applicationId, loginIntentId, browserDigest: browser.digest };
   const proved = await findToLink(call, inBrowser, link);
   const { user, familiarity, hasMuted, latest } = await findAddressFacts(call, settings, browser, email, inBrowser);
@@ -84,13 +88,19 @@ export async function createLoginCode(
   const asker = { browser, email, familiarity };
   const { code, wait, ...row } =
     (await repeatLiveCode(call, settings, login, asker, latest)) ?? (await insertNewCode(call, settings, login, asker));
+  const isUnknown = !user && refusal !== undefined;
+  const decoyReason = hasMuted
+    ? ADDRESS_IS_MUTED
+    : isUnknown
+      ? `${intent.applicationName} takes no sign-ups${refusal === 'allowSignUp' ? '' : ' from this domain'} (${refusal})`
+      : undefined;
   // Runs without a user, too: otherwise the time would reveal whether the address has one.
   await removeIfErased(call, user?.id ?? randomUUID());
-  const isUnknown = !user && !maySignUp;
   return {
     email: user?.email ?? email,
     isUnknown,
-    isDecoy: isUnknown || hasMuted,
+    isDecoy: decoyReason !== undefined,
+    decoyReason,
     code,
     intent,
     row: { applicationId, loginIntentId, ...row },

@@ -1,6 +1,6 @@
 import { randomUUID, randomUUIDv7 } from 'node:crypto';
 import { p, statement } from '../../database/sql/template.ts';
-import { isRegistered } from '../applications/redirect-uri.ts';
+import { describeDifference, isRegistered } from '../applications/redirect-uri.ts';
 import { ONE_FACTOR, requiredAssuranceRule } from '../core/assurance.ts';
 import type { ApplicationCall } from '../core/call.ts';
 import { ServiceError } from '../core/errors.ts';
@@ -48,7 +48,9 @@ export async function generateAuthUrl(
 ): Promise<{ authUrl: string; loginIntentId: string }> {
   const { clientId, redirectUri, state, locale, ...wanted } = check(request, rules);
   if (clientId !== application.clientId) throw new ServiceError('CLIENT_ID_MISMATCH');
-  if (!isRegistered(redirectUri, application.redirectUris)) throw new ServiceError('INVALID_REDIRECT_URI');
+  const { redirectUris } = application;
+  if (!isRegistered(redirectUri, redirectUris))
+    throw new ServiceError('INVALID_REDIRECT_URI', { detail: describeDifference(redirectUri, redirectUris) });
 
   // UUIDs of version 7 are ordered by time, so inserts write only to the end of large indexes.
   const loginIntentId = randomUUIDv7();

@@ -45,6 +45,13 @@ const TYPES = [...EVENT_TYPES, EVERY_TYPE] as const;
 export const eventType = oneOf(TYPES);
 export const MAX_EVENT_TYPES = TYPES.length;
 
+/** Says where IDs are, because who creates a first webhook may have none yet. */
+const ownerId = rule(uuid.schema, (value) => {
+  if (value === undefined || value === '')
+    throw new Unacceptable('is required: the ID of a user, as ExchangeToken and ListUsers return it');
+  return uuid(value);
+});
+
 /** Returns the rules of the fields that callers set. */
 export function webhookRules(policy: AddressPolicy) {
   const url = rule({ ...webUrl.schema, format: 'webhook-url' }, (value) => {
@@ -55,7 +62,7 @@ export function webhookRules(policy: AddressPolicy) {
   });
   return {
     url,
-    ownerId: uuid,
+    ownerId,
     isActive: boolean,
     eventTypes: listOf(eventType, { min: 0, max: MAX_EVENT_TYPES }),
     ordered: boolean,

@@ -55,7 +55,7 @@ function renderCodeForm(view: FormView): Html {
   const fault = html` aria-describedby="alert"${figures.left > 0 && html` aria-invalid="true"`}`;
   return html`<form method="post" action="${path}/code" data-busy="${language.text('code.busy')}">
 ${renderCodeHidden(view)}<label for="code">${language.text('code.field')}</label>
-<input id="code" class="code" name="code" inputmode="numeric" autocomplete="one-time-code" pattern="[\\p{Nd}\\s\\-]*" title="${language.text('code.field.title')}" data-digits="${String(figures.digits)}" dir="ltr" placeholder=" " required${alert ? fault : html` autofocus`}>
+<input id="code" class="code" name="code" inputmode="numeric" autocomplete="one-time-code" pattern="[\\p{Nd}\\s\\-]*" title="${language.text('code.field.title')}" data-digits="${String(figures.digits)}" dir="ltr" placeholder=" " required${alert && fault}${(!alert || figures.left > 0) && html` autofocus`}>
 <button>${language.text('code.submit')}</button>
 </form>`;
 }

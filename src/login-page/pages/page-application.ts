@@ -1,6 +1,6 @@
 /** The application of a login, as its pages show it. */
 import { logoPathOf } from '../../domain/applications/find-logo.ts';
-import { ACCOUNT_APPLICATION_ID } from '../../domain/core/own-applications.ts';
+import { ACCOUNT_APPLICATION_ID, OWN_APPLICATION_IDS } from '../../domain/core/own-applications.ts';
 import type { LoginApplication } from '../../domain/login/find-login-application.ts';
 import type { LoginIntent } from '../../domain/login/login-intent.ts';
 import type { Language } from '../../texts/texts.ts';
@@ -14,6 +14,8 @@ interface PageLogo {
 
 export interface PageApplication {
   readonly name: string;
+  /** Whether it is an application of Usher itself. */
+  readonly isUsher?: boolean;
   readonly accentColor: string | null;
   readonly termsUri: string | null;
   readonly privacyUri: string | null;
@@ -42,6 +44,7 @@ export function toPageApplication(
   return {
     ...others,
     name: nameApplication(login, language),
+    isUsher: OWN_APPLICATION_IDS.includes(applicationId),
     logo: toLogo('light', logoDigest, logoSize),
     darkLogo: toLogo('dark', darkLogoDigest, darkLogoSize),
     site: siteOf('redirectUris' in login ? login.redirectUris : [login.redirectUri]),

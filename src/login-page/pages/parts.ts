@@ -1,5 +1,5 @@
 /** Parts that several pages share. */
-import { type Html, html } from '../../http/html.ts';
+import { type Html, html, MARK } from '../../http/html.ts';
 import { isolate } from '../../texts/isolate.ts';
 import { LANGUAGES, type Language, type TextKey } from '../../texts/texts.ts';
 import { type PageQuery, renderQuery } from '../browser/language-choice.ts';
@@ -12,6 +12,7 @@ export const ADDRESS_FIELD = html`inputmode="email" autocapitalize="none" autoco
 export function renderMark({ applicationName, application }: Pick<FormView, 'application' | 'applicationName'>): Html {
   const logo = application && renderLogo(application);
   if (logo) return logo;
+  if (application?.isUsher) return html`<span class="mark">${MARK}</span>`;
   const [initial = ''] = applicationName.trim();
   return html`<span class="mark" aria-hidden="true">${initial.toUpperCase()}</span>`;
 }
@@ -96,7 +97,7 @@ function renderChoice(language: Language, path: string, query: PageQuery): Html 
 ${renderQuery(query)}<label class="hide" for="lang">${language.text('footer.language')}</label>
 <select id="lang" name="lang">
 ${[...LANGUAGES.values()].map((option) => renderOption(option, option.tag === language.tag))}</select>
-<button class="quiet">${language.text('footer.language.submit')}</button>
+<noscript><button class="quiet">${language.text('footer.language.submit')}</button></noscript>
 </form>
 `;
 }

@@ -34,7 +34,7 @@ export async function showAddress(request: AccountRequest): Promise<void> {
 /** Sends a code to the new address. The page is the same if another user has the address. */
 export async function sendAddressCode(request: AccountRequest, { user }: Account): Promise<void> {
   const { call, browser, context, fields, parts } = request;
-  const { changeId, email, code, isDecoy } = await createAddressCode(
+  const { changeId, email, code, ...decoy } = await createAddressCode(
     call,
     parts.codes,
     browser,
@@ -44,7 +44,7 @@ export async function sendAddressCode(request: AccountRequest, { user }: Account
   redirect(request, '/email/code', { change: changeId });
   const muteUrl = `${parts.authPageUrl}/mute?t=${createMuteToken(parts.codes.keys, email, call.now)}`;
   const mail = createAddressCodeMail({ ...envelopeFor(request, email), code, muteUrl });
-  parts.mailer.send(mail, { requestId: context.requestId, isDecoy });
+  parts.mailer.send(mail, { requestId: context.requestId, ...decoy });
 }
 
 export async function showAddressCode(request: AccountRequest, { user }: Account): Promise<void> {

@@ -41,6 +41,7 @@ export async function makeExampleValues(demo: Demo, parts: ExampleParts): Promis
   for (const eventId of events) await perform(EventService.method.createEvent, { eventId, name: 'Demo event' });
   const webhook = { url: 'https://example.com/hooks', ownerId: userId, eventTypes: ['*'], isActive: false };
   const group = async (name: string) => (await perform(admin.createGroup, { name })).group?.groupId ?? '';
+  const lost = { userId, removes: ['PASSKEYS'], reason: 'An example of the API reference.' };
   const invited = { applicationId, email: `joan-${mark}@example.com` };
   return {
     REDIRECT_URI: redirectUri,
@@ -74,6 +75,7 @@ export async function makeExampleValues(demo: Demo, parts: ExampleParts): Promis
     GROUP_ID: await group(`editors-${mark}`),
     OTHER_GROUP_ID: await group(`guests-${mark}`),
     NEW_GROUP_NAME: `authors-${mark}`,
+    RECOVERY_LINK_ID: (await perform(admin.createRecoveryLink, lost)).recoveryLink?.recoveryLinkId ?? '',
   };
 }
 

@@ -11,10 +11,12 @@ import { WebhookService } from '../../../gen/usher/v1/webhook_pb.ts';
 import manifest from '../../../package.json' with { type: 'json' };
 import type { Operation } from '../../../src/api/catalogue.ts';
 import { toCurl } from '../../../src/reference/docs/example-commands.ts';
+import { renderReference } from '../../../src/reference/docs/page.ts';
 import { cloneDatabase } from '../../support/database.ts';
 import { createDirectory } from '../../support/directory.ts';
 import { findFreePort } from '../../support/free-port.ts';
 import { request } from '../../support/http.ts';
+import { LoginBrowser, textOf } from '../../support/login-browser.ts';
 import { OPERATIONS } from '../../support/operations.ts';
 import {
   REPOSITORY,
@@ -92,17 +94,62 @@ describe('the first start', () => {
       deleteEvent,
     ];
     const replies = await runExamples(main, methods);
-    const user = { email: 'ada@example.com', name: 'Ada Lovelace' };
+    const user = { email: expect.stringMatching(/^ada-/), name: 'Ada Lovelace' };
     expect(replies).toMatchObject([
       { status: true, message: 'Auth URL generated successfully' },
       { status: true, message: 'Token exchanged successfully', data: { user } },
-      { status: true, data: { application: { name: 'Demo' }, owner: { name: 'Ada Lovelace' } } },
+      { status: true, data: { application: { name: 'Demo' }, owner: { email: 'ada@example.com' } } },
       { status: true, data: { attendeeId: 'ada' } },
       { status: true },
       { status: true, message: 'Event deleted successfully' },
     ]);
-    const message = /^ {2}WEBHOOK check_in\.created \{"eventId":"demo-event-\w+","attendeeId":"ada","checkedInAt":"/m;
+    const message = /^ {2}WEBHOOK check_in\.created \{"eventId":"one-\w+","attendeeId":"ada","checkedInAt":"/m;
     await expect.poll(() => main.stdout).toMatch(message);
+  });
+
+  test('names in the terminal an address that gets no code, with the reason', async () => {
+    const adminKey = (await readFile(join(dataDir, 'admin-key'), 'utf8')).trim();
+    const call = async (path: string, headers: Record<string, string>, fields: object) => {
+      const init = {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', ...headers },
+        body: JSON.stringify(fields),
+      };
+      return JSON.parse(await (await fetch(main.url + path, init)).text());
+    };
+    const redirectUri = 'http://127.0.0.1/callback';
+    const shop = { name: 'Shop', redirectUris: [redirectUri] };
+    const path = '/usher.v1.AdminService/CreateApplication';
+    const { application, apiKey } = await call(path, { 'x-admin-key': adminKey }, shop);
+    const login = { clientId: application.clientId, redirectUri, state: 'state' };
+    const { authUrl } = await call('/usher.v1.AuthService/GenerateAuthUrl', { 'x-api-key': apiKey }, login);
+    const { pathname, search } = new URL(authUrl);
+    const browser = new LoginBrowser({ url: main.url });
+    await browser.submit(await browser.open(pathname + search), '/login/email', { email: 'eve@example.com' });
+    const line = /^ *NO E-MAIL to eve@example\.com: Shop takes no sign-ups \(allowSignUp\)$/m;
+    await expect.poll(() => main.stdout, { timeout: 10_000 }).toMatch(line);
+  });
+
+  test('shows calls with curl that all work, pasted in the order of the pages', async () => {
+    const [setup = ''] = (await readBlocks(main.url, '/docs')).filter((block) => block.includes('eval '));
+    const paths = [...renderReference({ publicUrl: main.url }).keys()].filter((path) => !path.endsWith('.json'));
+    const blocks = (await Promise.all(paths.map((path) => readBlocks(main.url, path)))).flat();
+    const examples = blocks.filter((block) => block.startsWith('curl '));
+    expect(examples.length).toBeGreaterThan(OPERATIONS.length);
+    // Prints the answer of each that fails.
+    const curl = 'curl() { command curl -sS --fail-with-body -o "$reply" "$@" || { cat "$reply"; echo " to $*"; }; }';
+    for (let times = 0; times < 2; times++) {
+      const { stdout, stderr } = await runShell([setup, 'reply=$(mktemp)', curl, ...examples].join('\n'));
+      expect({ stdout, stderr }).toEqual({ stdout: '', stderr: '' });
+    }
+  }, 120_000);
+
+  test.each([
+    ['a page of another site', { 'sec-fetch-site': 'cross-site' }],
+    ['another host', { host: 'evil.test' }],
+    ['a proxy', { 'x-forwarded-for': '203.0.113.7' }],
+  ])('makes nothing for a request through %s', async (_, headers) => {
+    expect((await request(main.url, { path: '/docs/examples', method: 'POST', headers })).status).toBe(404);
   });
 
   test.each([
@@ -148,17 +195,21 @@ test('the next start reads .env, prefers the environment, serves the same data a
 
 /** Runs examples of the API reference after a paste of the values that it shows. Returns their replies. */
 async function runExamples({ url }: UsherProcess, methods: readonly DescMethodUnary[]) {
-  const { body } = await request(url, { path: '/docs' });
-  const text = body.replaceAll(/<[^>]+>/g, '').replaceAll('&#39;', "'");
-  const exports = text.split('\n').filter((line) => /^export [A-Z_]+='/.test(line));
+  const [setup = ''] = (await readBlocks(url, '/docs')).filter((block) => block.includes('eval '));
   const examples = methods.map((method) => toCurl(OPERATIONS.find((each) => each.method === method) as Operation));
   // PUBLIC_URL may be another machine.
-  const script = [...exports, `USHER_URL=${url} ATTENDEE_ID=ada`, ...examples.map((example) => `${example}\necho`)];
+  const script = [setup, `USHER_URL=${url} ATTENDEE_ID=ada`, ...examples.map((example) => `${example}\necho`)];
   const { stdout } = await runShell(script.join('\n'));
   return stdout
     .trim()
     .split('\n')
     .map((line) => JSON.parse(line));
+}
+
+/** Returns the blocks of code of a page, as its buttons copy them. */
+async function readBlocks(url: string, path: string): Promise<string[]> {
+  const { body } = await request(url, { path });
+  return [...body.matchAll(/<pre[^>]*>(.*?)<\/pre>/gs)].map(([, code = '']) => textOf(code));
 }
 
 test('a start with PUBLIC_URL and CONSOLE_PORT alone prints the URLs that they name', async () => {

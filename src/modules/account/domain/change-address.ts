@@ -4,7 +4,7 @@ import type { Call } from '../../../domain/core/call.ts';
 import { ServiceError } from '../../../domain/core/errors.ts';
 import { ACCOUNT_APPLICATION_ID } from '../../../domain/core/own-applications.ts';
 import { check, emailAddress, text, type Unchecked } from '../../../domain/core/validation.ts';
-import { insertNewCode } from '../../../domain/login/create-login-code.ts';
+import { ADDRESS_IS_MUTED, insertNewCode } from '../../../domain/login/create-login-code.ts';
 import { findAddressFacts } from '../../../domain/login/find-address-facts.ts';
 import { findLatestCode } from '../../../domain/login/find-latest-code.ts';
 import type { LoginCodeSettings } from '../../../domain/login/login-code.ts';
@@ -23,6 +23,8 @@ export interface AddressCode {
   readonly code: string;
   /** Another user has the address, or its owner has muted it for strangers: do all the work except sending. */
   readonly isDecoy: boolean;
+  /** Why, for the terminal of a developer. */
+  readonly decoyReason: string | undefined;
 }
 
 /** Whose address changes, and what the change is part of: the user's own sign-in, or a recovery link. */
@@ -67,7 +69,9 @@ export async function createAddressCode(
   const changeId = randomUUID();
   const codes = codesOf(of, browser, changeId);
   const { user: owner, hasMuted } = await findAddressFacts(call, settings, browser, email, codes);
-  const isDecoy = (owner !== undefined && owner.id !== userId) || hasMuted || isRefused;
+  const isTaken = (owner !== undefined && owner.id !== userId) || isRefused;
+  const decoyReason = hasMuted ? ADDRESS_IS_MUTED : isTaken ? 'the address may not be taken' : undefined;
+  const isDecoy = decoyReason !== undefined;
   const login = {
     ...codes,
     email,
@@ -77,7 +81,7 @@ export async function createAddressCode(
   };
   const { code } = await insertNewCode(call, settings, login, { browser, email, familiarity: 'stranger' });
   await removeIfErased(call, userId);
-  return { changeId, email, code, isDecoy };
+  return { changeId, email, code, isDecoy, decoyReason };
 }
 
 const codeRules = { changeId: text({ max: 64, min: 0 }), code: enteredCode };

@@ -38,7 +38,7 @@ ${renderHeading(html`${title}`, html`<p>${language.text('device.text')}</p>`)}
 ${renderAlert(alert)}
 <form method="post" action="${place.path}">
 <input type="hidden" name="token" value="${formToken}"><label for="user_code">${language.text('device.field')}</label>
-<input id="user_code" name="user_code" value="${code}" dir="ltr" maxlength="20" autocomplete="off" autocapitalize="characters" spellcheck="false" required${alert ? html` aria-describedby="alert" aria-invalid="true"` : html` autofocus`}>
+<input id="user_code" name="user_code" value="${alert ? '' : code}" dir="ltr" maxlength="20" autocomplete="off" autocapitalize="characters" spellcheck="false" required autofocus${alert && html` aria-describedby="alert" aria-invalid="true"`}>
 <button>${language.text('device.submit')}</button>
 </form>`,
     footer: renderFooter(view),
