@@ -70,13 +70,13 @@ async function sendAddressCode(request: AccountRequest, { id, userId }: Recovery
   try {
     const isRefused = own.isOperator(fields.email);
     const change = { userId, of: id, isRefused };
-    const { changeId, email, code, isDecoy } = await createAddressCode(call, parts.codes, browser, change, fields);
+    const { changeId, email, code, ...decoy } = await createAddressCode(call, parts.codes, browser, change, fields);
     const view = recoverViewOf(request, ['link', 'code']);
     const entered = { ...view.entered, change: changeId };
     sendPage(context, 200, renderAddressCode({ ...view, entered }, email));
     const muteUrl = `${parts.authPageUrl}/mute?t=${createMuteToken(parts.codes.keys, email, call.now)}`;
     const mail = createAddressCodeMail({ ...envelopeFor(request, email), code, muteUrl });
-    parts.mailer.send(mail, { requestId: context.requestId, isDecoy });
+    parts.mailer.send(mail, { requestId: context.requestId, ...decoy });
   } catch (error) {
     askAgain(request, error);
   }

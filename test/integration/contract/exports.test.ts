@@ -202,18 +202,32 @@ describe('the export of check-ins', () => {
   it('has them as the list shows them, in CSV behind a byte order mark', async () => {
     const eventId = await addCheckIns(['ada', 'grace'], tenant, 'Fest ☀️.csv');
     const lines = await linesOf(await getCheckIns(eventId, 'jsonl'));
-    expect(lines[0]).toEqual({ attendeeId: 'grace', checkedInAt: '2026-03-01T12:00:02.000Z' });
+    const grace = { attendeeId: 'grace', checkedInAt: '2026-03-01T12:00:02.000Z' };
+    expect(lines[0]).toEqual({ ...grace, label: null, gate: null, occurredAt: null, reason: null });
     const path = `/api/events/${encodeURIComponent(eventId)}/check-ins?pageSize=1`;
     const listed = await request(service.url, { path, headers: KEY });
-    expect(JSON.parse(listed.body).data.checkIns).toEqual([lines[0]]);
+    expect(JSON.parse(listed.body).data.checkIns).toEqual([grace]);
     const bytes = Buffer.from(await (await getCheckIns(eventId, 'csv')).arrayBuffer());
     expect(bytes.subarray(0, 3).toString('hex')).toBe('efbbbf');
     expect(bytes.subarray(3).toString().split('\r\n')).toEqual([
-      '"attendeeId","checkedInAt"',
-      '"grace","2026-03-01T12:00:02.000Z"',
-      '"ada","2026-03-01T12:00:01.000Z"',
+      '"attendeeId","checkedInAt","label","gate","occurredAt","reason"',
+      '"grace","2026-03-01T12:00:02.000Z","","","",""',
+      '"ada","2026-03-01T12:00:01.000Z","","","",""',
       '',
     ]);
+  });
+
+  it('has the names of attendees, gates, and why somebody who was let in would have been refused', async () => {
+    const { events } = clientsOf(service, tenant);
+    const eventId = await addCheckIns([]);
+    await events.batchPutAttendees({ eventId, attendees: [{ attendeeId: 'eve', label: 'Eve', isBlocked: true }] });
+    const scan = { scanId: randomUUID(), attendeeId: 'eve', gate: 'North', alreadyAdmitted: true };
+    await events.batchCheckIn({ eventId, scans: [scan, { ...scan, scanId: randomUUID(), attendeeId: 'ida' }] });
+    const lines = await linesOf(await getCheckIns(eventId, 'jsonl'));
+    expect(lines).toHaveLength(2);
+    const of = (attendeeId: string) => lines.find((line) => line.attendeeId === attendeeId);
+    expect(of('eve')).toMatchObject({ label: 'Eve', gate: 'North', reason: 'ATTENDEE_BLOCKED' });
+    expect(of('ida')).toMatchObject({ label: null, gate: 'North', reason: 'ATTENDEE_NOT_LISTED' });
   });
 
   it('is empty for an event to which nobody has come', async () => {
