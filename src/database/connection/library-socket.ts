@@ -4,11 +4,11 @@ import type { Socket } from 'node:net';
 /** What may come until the connection is open: authentication, parameters, the key, notices, errors, and an empty query. */
 const TYPES = 'RSKNEIZ';
 
-/** The requests for authentication that postgres.js knows. Each comes once. */
-const REQUESTS = [0, 3, 5, 10, 11, 12];
+/** The requests for authentication that postgres.js knows: none any more, a password in two forms, and the three of SCRAM. */
+const [DONE, CLEAR_TEXT, MD5, SCRAM, SCRAM_CONTINUE, SCRAM_FINAL] = [0, 3, 5, 10, 11, 12] as const;
+const REQUESTS: readonly number[] = [DONE, CLEAR_TEXT, MD5, SCRAM, SCRAM_CONTINUE, SCRAM_FINAL];
 
-/** With it SCRAM continues, and sends this many rounds. postgres.js blocks the process for them: a million take half a second. */
-const SCRAM_CONTINUE = 11;
+/** It names the number of rounds, for which postgres.js blocks the process: a million take half a second. */
 const SCRAM_CHALLENGE = /^r=[^,]+,s=[\w+/=]+,i=[1-9]\d{0,5}(,|$)/;
 
 /**
@@ -17,6 +17,7 @@ const SCRAM_CHALLENGE = /^r=[^,]+,s=[\w+/=]+,i=[1-9]\d{0,5}(,|$)/;
  */
 export class LibrarySocket extends EventEmitter {
   readonly readyState = 'open';
+  #isReleased = false;
   /** The ID of the backend, as the server or a pooler tells it. */
   pid: number | undefined;
   readonly #socket: Socket;
@@ -28,7 +29,7 @@ export class LibrarySocket extends EventEmitter {
   }
 
   write(bytes: Buffer): boolean {
-    return this.#socket.destroyed || this.#socket.write(bytes);
+    return this.#isReleased || this.#socket.destroyed || this.#socket.write(bytes);
   }
 
   end(bytes: Buffer): void {
@@ -44,8 +45,15 @@ export class LibrarySocket extends EventEmitter {
     const type = message.toString('latin1', 0, 1);
     if (!TYPES.includes(type)) throw new Error(`A message of type ${type} was not expected`);
     if (type === 'K') this.pid = message.readUInt32BE(body);
+    if (type === 'Z' && !this.#asked.has(DONE)) throw new Error('The server is ready before it has authenticated');
     if (type === 'R') this.#check(message.readInt32BE(body), message.toString('latin1', body + 4));
     this.emit('data', message);
+  }
+
+  /** From now on postgres.js neither hears nor sends. */
+  release(): void {
+    this.#isReleased = true;
+    this.removeAllListeners();
   }
 
   fail(error: Error): void {
@@ -55,7 +63,9 @@ export class LibrarySocket extends EventEmitter {
 
   #check(request: number, text: string): void {
     const isSound = request !== SCRAM_CONTINUE || SCRAM_CHALLENGE.test(text);
-    if (!REQUESTS.includes(request) || this.#asked.has(request) || !isSound)
+    // With its last message the server proves that it knows the password. postgres.js verifies it, but does not miss it.
+    const isProven = request !== DONE || !this.#asked.has(SCRAM) || this.#asked.has(SCRAM_FINAL);
+    if (!REQUESTS.includes(request) || this.#asked.has(request) || !isSound || !isProven)
       throw new Error(`The request ${request} for authentication is not understood`);
     this.#asked.add(request);
   }

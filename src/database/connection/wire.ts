@@ -143,7 +143,7 @@ export class Wire {
   /** Everything from now on is sent and read here. Call it when postgres.js waits for nothing. */
   takeOver(): this {
     this.#isOpening = false;
-    this.library.removeAllListeners();
+    this.library.release();
     return this;
   }
 

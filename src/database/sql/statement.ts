@@ -5,7 +5,7 @@ import type { SelectResultFields } from 'drizzle-orm/query-builders/select.types
 import type { ResultColumns } from './driver.ts';
 
 /** The database object of Drizzle, which builds statements. */
-export type Db = PostgresJsDatabase & { readonly $client?: unknown };
+export type Db = PostgresJsDatabase;
 
 /** A statement, which each connection prepares once: `(db) => db.select()....prepare('name')`. */
 export interface Statement<Rows> {

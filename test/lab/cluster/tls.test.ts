@@ -1,4 +1,4 @@
-/** Usher on a Postgres with TLS. Needs the Postgres of Debian, or PG_BIN. */
+/** Usher on a Postgres with TLS and with passwords. Needs the Postgres of Debian, or PG_BIN. */
 import { chmod, chown, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -9,6 +9,15 @@ import { createUnprivilegedDirectory, DebianPostgres, SKIPS_DEBIAN_POSTGRES } fr
 
 const NOBODY = 65_534;
 
+/** By the name of a role, how Postgres asks for its password. */
+const PASSWORDS = { scram: 'scram-sha-256', hashed: 'md5', plain: 'password' };
+const HBA = [
+  'local all all trust',
+  ...Object.entries(PASSWORDS).map(([role, method]) => `host all ${role} 127.0.0.0/8 ${method}`),
+  'host all all 127.0.0.0/8 trust',
+  'host all all ::1/128 trust',
+];
+
 describe.skipIf(SKIPS_DEBIAN_POSTGRES)('with the certificate of localhost and 127.0.0.1', () => {
   const stack = new AsyncDisposableStack();
   let server: DebianPostgres;
@@ -17,13 +26,25 @@ describe.skipIf(SKIPS_DEBIAN_POSTGRES)('with the certificate of localhost and 12
   beforeAll(async () => {
     const directory = await createUnprivilegedDirectory();
     const { cert, key } = await createCertificate('rsa');
-    const files = { ssl_cert_file: join(directory, 'cert.pem'), ssl_key_file: join(directory, 'key.pem') };
+    const files = {
+      ssl_cert_file: join(directory, 'cert.pem'),
+      ssl_key_file: join(directory, 'key.pem'),
+      hba_file: join(directory, 'hba.conf'),
+    };
+    await writeFile(files.hba_file, `${HBA.join('\n')}\n`);
+    await chmod(files.hba_file, 0o644);
     await writeFile(files.ssl_cert_file, cert);
     await writeFile(files.ssl_key_file, key, { mode: 0o600 });
     if (process.getuid?.() === 0) await chown(files.ssl_key_file, NOBODY, NOBODY);
     await chmod(files.ssl_cert_file, 0o644);
     ca = files.ssl_cert_file;
     server = stack.use(await DebianPostgres.start({ ssl: 'on', listen_addresses: '127.0.0.1,127.0.0.2', ...files }));
+    await server.sql('postgres', async (sql) => {
+      for (const role of Object.keys(PASSWORDS)) {
+        const encryption = role === 'hashed' ? 'md5' : 'scram-sha-256';
+        await sql.unsafe(`set password_encryption = '${encryption}'; create role ${role} login password 'secret'`);
+      }
+    });
   });
   afterAll(() => stack.disposeAsync());
 
@@ -52,5 +73,18 @@ describe.skipIf(SKIPS_DEBIAN_POSTGRES)('with the certificate of localhost and 12
       for (const failure of failures) expect('reason' in failure && failure.reason.message).toMatch(expected);
     }
     await Promise.all([sql.end({ timeout: 0 }), database.close()]);
+  });
+
+  const roles = Object.keys(PASSWORDS).flatMap((role) =>
+    ['', 'sslmode=require'].map((query) => [role, query] as const),
+  );
+  test.each(roles)('the role %s with ?%s is authenticated by its password, and by no other', async (role, query) => {
+    const ping = async (password: string) => {
+      const url = `postgres://${role}:${password}@127.0.0.1:${server.port}/postgres?${query}`;
+      const database = new Database(url, { connections: 1, statementTimeoutMs: 60_000 });
+      await database.ping(performance.now() + 20_000).finally(() => database.close());
+    };
+    await ping('secret');
+    await expect(ping('wrong')).rejects.toMatchObject({ cause: { code: '28P01' } });
   });
 });

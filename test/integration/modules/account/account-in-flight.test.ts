@@ -1,6 +1,7 @@
 /** Changes on their way to the database while every sign-in of the user ends. */
+import { drizzle } from 'drizzle-orm/postgres-js';
 import { afterAll, expect, it } from 'vitest';
-import type { Run, Statement } from '../../../../src/database/pool/database.ts';
+import type { Run } from '../../../../src/database/pool/database.ts';
 import { BY_USHER, withAudit } from '../../../../src/domain/audit/audit-event.ts';
 import { endUserSessions } from '../../../../src/domain/lifecycle/end-user-sessions.ts';
 import { openAccount, tokenOf } from '../../../support/account-page.ts';
@@ -127,9 +128,7 @@ const CHANGES: [string, Prepare][] = [
 /** Ends every sign-in of the user in a transaction that commits after `during`. */
 async function endMeanwhile({ id: userId }: TestUser, during: () => Promise<unknown>): Promise<void> {
   await database.sql.begin(async ($client) => {
-    // Statements read nothing else of a database.
-    const on = { $client } as unknown as Parameters<Statement<unknown>>[0];
-    const run: Run = (statement, parameters) => runPrepared($client, statement(on), parameters);
+    const run: Run = (statement, parameters) => runPrepared($client, statement(drizzle.mock()), parameters);
     const now = clock.read();
     await endUserSessions({ now, run: withAudit(run, { ...BY_USHER, action: 'test', now }) }, { userId });
     await during();
