@@ -92,6 +92,7 @@ async function invite(call: Call, keys: LoginCodeKeys, wanted: Wanted): Promise<
   if (!application) throw new ServiceError('APPLICATION_NOT_FOUND');
   if (!isByOperator && !application.allowsInvitations) throw new ServiceError('INVITATIONS_NOT_ALLOWED');
   if (!notices) throw new ServiceError('MAIL_NOT_CONFIGURED');
+  // Equivalent: comparison: of no groups, none is missing
   if (groupIds.length > 0) await requireGroups(call, groupIds);
   if (application.otherInvitations >= MAX_OPEN) throw new ServiceError('TOO_MANY_INVITATIONS');
   const ofApplication = createHash('sha256').update(`invitations of ${applicationId}`).digest();

@@ -26,7 +26,8 @@ import {
   type Tenant,
 } from '../../../support/service.ts';
 
-const service = await startTestService();
+const NOW = new Date();
+const service = await startTestService({ clock: () => NOW });
 const database = new Database(service.database.url, { connections: 4, layout: LAYOUT, statementTimeoutMs: 60_000 });
 afterAll(async () => {
   await database.close();
@@ -38,7 +39,6 @@ const tokens = await AuthTokens.create(PUBLIC_URL, service.config.secrets.authSi
 const keys = deriveLoginCodeKeys(service.config.secrets.encryptionKeys ?? []);
 
 const DAY = 86_400_000;
-const NOW = new Date();
 const at = (ms: number) => new Date(NOW.getTime() + ms);
 const [CREATED, LATER] = [at(-DAY), at(DAY)];
 const AUDIT = { ...BY_USHER, action: 'test', now: NOW };
@@ -267,10 +267,65 @@ describe('an application', () => {
     await expect(invited).rejects.toThrow(reason);
   });
 
+  test.each<[string, object, string]>([
+    ['no language', { locale: '' }, 'invited'],
+    ['a long list of languages', { locale: 'x'.repeat(201) }, 'Validation failed'],
+    ['as many groups as there may be', { groupIds: Array(100).fill(KNOWN[0]) }, 'invited'],
+    ['more', { groupIds: Array(101).fill(KNOWN[0]) }, 'Validation failed'],
+  ])('names %s', async (_, fields, expected) => {
+    const invited = inviteUserAsOperator(callAt(), keys, { applicationId: here.id, email: newEmail(), ...fields });
+    expect(await invited.then(() => 'invited', String)).toContain(expected);
+  });
+
+  test.each([
+    [2, 'invited'],
+    [3, 'Service unavailable'],
+  ])('tries again, and then gives up, where others create the user meanwhile: %s times', async (times, expected) => {
+    const call = callAt();
+    let left = times;
+    const run: Call['run'] = async (statement, parameters) => {
+      if (statement.name === 'insertInvitation' && left-- > 0) return [] as never;
+      return call.run(statement, parameters);
+    };
+    const invited = inviteUser(callOf(here, { ...call, run }), keys, { email: newEmail() });
+    expect(await invited.then(() => 'invited', String)).toContain(expected);
+  });
+
+  test('wakes what sends e-mails, for the first invitation of a day', async () => {
+    let woken = 0;
+    const notices = { toLanguage: () => 'en', wake: () => void woken++ };
+    const email = newEmail();
+    for (let turn = 0; turn < 2; turn++) await inviteUser(callOf(here, { ...callAt(), notices }), keys, { email });
+    expect(woken).toBe(1);
+  });
+
+  test('leaves no invitation of a user who is erased meanwhile', async () => {
+    const { id, email } = await createStranger();
+    const call = callAt(NOW, {
+      insertInvitation: () => sql`update users set email = '', deleted_at = now() where id = ${id}`,
+    });
+    await inviteUser(callOf(here, call), keys, { email });
+    expect(await invitationsOf(id)).toEqual([]);
+  });
+
+  test.each([
+    [['xn--bcher-kva', 'bücher'], 0],
+    [['bücher', 'xn--bcher-kva'], 1],
+    [['bücher'], 0],
+  ])('invites the user whose address is spelled best, of %j', async (spellings, best) => {
+    const name = randomUUID();
+    const users = [];
+    for (const host of spellings) users.push(await createStranger(`${name}@${host}.example`));
+    await inviteUser(callOf(here), keys, { email: `${name}@BÜCHER.example` });
+    expect(await sql`select user_id from invitations where email like ${`${name}%`}`).toEqual([
+      { user_id: users[best]?.id },
+    ]);
+  });
+
   test('lists and revokes what is open or accepted, whenever it has ended, and not what has expired', async () => {
     const inviter = await createInviter();
     const { users } = clientsOf(service, inviter);
-    const ended = { application_id: inviter.id, expires_at: at(-1) };
+    const ended = { application_id: inviter.id, expires_at: NOW };
     const ids = {
       open: await insertInvitation(randomUUID(), { application_id: inviter.id }),
       accepted: await insertInvitation(randomUUID(), { ...ended, accepted_at: CREATED }),
@@ -485,7 +540,12 @@ describe('the job that withdraws expired invitations', () => {
 });
 
 describe('a sign-in', () => {
-  const signIn = (userId: string) => acceptInvitation(callAt(), { applicationId: here.id, userId });
+  const signIn = async (userId: string) => {
+    const woken: string[] = [];
+    const call = { ...callAt(), onMessage: (applicationId: string) => void woken.push(applicationId) };
+    await acceptInvitation(call, { applicationId: here.id, userId });
+    return woken;
+  };
 
   test.each<[string, columns: object, after: object]>([
     ['accepts the open one', {}, { accepted_at: NOW }],
@@ -552,8 +612,8 @@ describe('a sign-in', () => {
     const { id } = await createStranger();
     await insertInvitation(id, columns);
     await prepare(id);
-    await signIn(id);
-    expect(await told(id)).toEqual(isTold ? [here.id] : []);
+    const woken = await signIn(id);
+    expect([woken, await told(id)]).toEqual(Array(2).fill(isTold ? [here.id] : []));
   });
 
   test('on behalf of a user is noted of the invitation to this application alone', async () => {

@@ -91,6 +91,8 @@ describe('the device', () => {
     expect(await getUserinfo(service, body.access_token)).toMatchObject({ body: { sub: user.id } });
     expect(await refresh(service, shop, body.refresh_token)).toMatchObject({ status: 200 });
     expect(await errorOf(ask(device))).toBe('400 invalid_grant');
+    const { auditEvents } = await admin.listAuditEvents({ resource: user.id });
+    expect(auditEvents.map(({ action }) => action)).toContain('POST /device/approve');
   });
 
   it('needs no secret if its application has none, and its refresh tokens rotate', async () => {

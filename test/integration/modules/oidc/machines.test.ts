@@ -2,6 +2,7 @@
 import { timestampFromDate } from '@bufbuild/protobuf/wkt';
 import { afterAll, describe, expect, it } from 'vitest';
 import { createMachineToken } from '../../../../src/modules/oidc/domain/machines/machine-token.ts';
+import { sealBytes } from '../../../../src/modules/oidc/domain/tokens/sealed-bytes.ts';
 import { deriveTokenKeys } from '../../../../src/modules/oidc/domain/tokens/token-keys.ts';
 import { MINUTE, TestClock } from '../../../support/clock.ts';
 import { createRsaJwk } from '../../../support/oidc.ts';
@@ -139,7 +140,10 @@ describe('a token', () => {
       expect(await introspect(body.access_token, other)).toMatchObject({ active: false });
     expect(await getUserinfo(service, body.access_token)).toMatchObject({ status: 401 });
     const changed = `${body.access_token?.slice(0, -3)}AAA`;
-    expect(await introspect(changed)).toMatchObject({ active: false });
+    const { machineToken } = deriveTokenKeys(service.config.secrets.encryptionKeys ?? []);
+    const ofOtherVersion = `umt_${sealBytes(machineToken, Buffer.alloc(100, 2))}`;
+    for (const text of [changed, `uxt_${body.access_token?.slice(4)}`, ofOtherVersion])
+      expect(await introspect(text)).toMatchObject({ active: false });
   });
 
   it('is over after 15 minutes', async () => {

@@ -34,7 +34,7 @@ const columns = {
 
 export type DeviceLogin = RowOf<typeof columns>;
 
-/** Returns undefined if the login or its application does not exist, or a browser has begun it. */
+/** Returns undefined if the login or its application does not exist. @param id of a sealed link, which only devices have */
 export async function findDeviceLogin({ run }: Call, id: string): Promise<DeviceLogin | undefined> {
   const [login] = await run(selectDeviceLogin, { id });
   return login;
@@ -47,5 +47,5 @@ const selectDeviceLogin: Statement<DeviceLogin[]> = (db) =>
     .innerJoin(applications, and(eq(applications.id, loginIntents.applicationId), isNull(applications.deletedAt)))
     .leftJoin(client, eq(client.clientId, loginIntents.clientId))
     .leftJoin(users, eq(users.id, loginIntents.userId))
-    .where(and(eq(loginIntents.id, sql.placeholder('id')), eq(loginIntents.responseMode, 'device')))
+    .where(eq(loginIntents.id, sql.placeholder('id')))
     .prepare('select_device_login');

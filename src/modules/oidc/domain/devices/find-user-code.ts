@@ -25,7 +25,7 @@ export async function findUserCode(
   if (!(await takeNetworkPermits(call, { keys }, address, WRONG_CODES))) return 'too many';
   const digests = digestUserCode(keys, code).map((digest) => digest.toString('hex'));
   const found = await call.run(selectOpenLogin, { digests, now: call.now });
-  const [login] = found ?? [];
+  const [login] = found;
   // Two logins may have the same code, by chance. Nobody knows then which device the person has.
   if (!login || found.length > 1) return 'wrong';
   await returnNetworkPermits(call, { keys }, address, WRONG_CODES);

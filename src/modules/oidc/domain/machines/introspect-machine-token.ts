@@ -12,9 +12,11 @@ export async function introspectMachineToken(
 ): Promise<TokenStatus> {
   if (resourceId !== application.id || expiresAt <= now) return { active: false };
   const key = await machineKeys.find(resourceId, apiKeyId);
+  // Equivalent: condition: an application that is no resource any more has changed since
   if (key?.applicationId !== clientApplicationId || !key.resourceUri) return { active: false };
   if (key.expiresAt && key.expiresAt <= now) return { active: false };
   const { clientId, resourceScopes, resourceUri, resourceUriChangedAt } = key;
+  // Equivalent: condition: no instant is before null
   if (resourceUriChangedAt && issuedAtOf(expiresAt) <= resourceUriChangedAt) return { active: false };
   const granted = scope.split(' ');
   const names = resourceScopes.map(({ name }) => name).filter((name) => granted.includes(name));
