@@ -271,6 +271,7 @@ describe('an application', () => {
     ['no language', { locale: '' }, 'invited'],
     ['a long list of languages', { locale: 'x'.repeat(201) }, 'Validation failed'],
     ['as many groups as there may be', { groupIds: Array(100).fill(KNOWN[0]) }, 'invited'],
+    ['a day more than there may be', { expiresInDays: 91 }, 'Validation failed'],
     ['more', { groupIds: Array(101).fill(KNOWN[0]) }, 'Validation failed'],
   ])('names %s', async (_, fields, expected) => {
     const invited = inviteUserAsOperator(callAt(), keys, { applicationId: here.id, email: newEmail(), ...fields });
@@ -529,6 +530,8 @@ describe('the job that withdraws expired invitations', () => {
   });
 
   test('goes on as long as there are more than it takes at once, those that have ended first', async () => {
+    await run();
+    for (let open = 0; open < 100; open++) await insertInvitation(randomUUID());
     const users = await Promise.all(Array.from({ length: 101 }, () => createStranger()));
     for (const [place, { id }] of users.toReversed().entries())
       await insertInvitation(id, { expires_at: at(-1_000 * place - 1) });
