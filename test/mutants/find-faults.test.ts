@@ -19,7 +19,7 @@ describe('code', () => {
     ['const f = (n: string) => n === x;', ['comparison: n === x → n !== x']],
     ['if (n === x) throw x;', ['guard: n === x → false']],
     ['const f = () => (a ? b : c);', ['choice: a → true', 'choice: a → false']],
-    ['const f = () => a ?? b;', ['default: b → undefined']],
+    ['const f = () => a ?? b ?? 0;', ['default: b → undefined']],
     ['const MAX_ROWS = 1_000;', ['limit: 1_000 → 1_000 + 1']],
     ['const TIMEOUT_MS = 1_000;', []],
     ['const rule = text({ min: 1, size: 2 });', ['limit: 1 → 1 + 1']],

@@ -37,7 +37,7 @@ const TOLD = /^(await )?(\w+\.)*(log|logger|span|console|super|progress)\b|\.(un
 const IS_LIMIT = /^(min|max|burst|limit)$/;
 const IS_CONSTANT = /^[A-Z][A-Z_]*$/;
 const IS_TIME = /_(MS|SECONDS|MINUTES|HOURS)$/;
-const EMPTY = /^(undefined|null|0|new \w+(<.*>)?\(\)|\[\]|\{\})$/s;
+const EMPTY = /^(undefined|null|0|''|new \w+(<.*>)?\(\)|\[\]|\{\})$/s;
 /** The tag of a statement or a part of one. What only Citus gets is not sent here. */
 const SQL_TAG = /^(sql|statement\b.*(?<!\.ifDistributed))$/s;
 
@@ -85,8 +85,9 @@ export function findFaults(file: string, text: string): FaultyFile {
       case 'LogicalExpression': {
         const { left, right, operator } = node as Node & { left: Node; right: Node };
         const value = operator === '&&' ? 'true' : operator === '||' ? 'false' : 'undefined';
-        if (operator === '??') replace(right, 'default', value, isStatic);
-        else
+        // What is empty satisfies the compiler.
+        if (operator === '??' && !EMPTY.test(sourceOf(right))) replace(right, 'default', value, isStatic);
+        if (operator !== '??')
           for (const each of [left, right])
             if (each.type !== 'LogicalExpression' || each.operator !== operator)
               replace(each, 'condition', value, isStatic);
