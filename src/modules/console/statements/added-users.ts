@@ -23,10 +23,10 @@ export const listAddedUsers = createList('select_added_users', {
   of: ofApplication,
   columns,
   select: sql`users.id, email, name, added_at,
-    exists (
-      select 1 from invitations v
+    (
+      select true from invitations v
       where v.application_id = ${p.uuid('applicationId')} and v.user_id = users.id and v.added_user and v.accepted_at is null
-    ) as is_invited,
+    ) is not null as is_invited,
     (
       select s.last_signed_in_at from application_users s
       where s.application_id = ${p.uuid('applicationId')} and s.user_id = users.id

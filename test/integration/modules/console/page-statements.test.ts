@@ -16,6 +16,7 @@ const MOST_OF: Readonly<Record<string, number>> = {
   '/attempts': 5,
   '/health': 7,
   '/users/:u/attempts': 5,
+  '/users/:u/recovery': 8,
   '/applications/:a/users': 6,
   '/applications/:a/attempts': 6,
   '/users/:u': 14,
