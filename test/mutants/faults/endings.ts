@@ -145,4 +145,25 @@ export const ENDINGS_FAULTS: readonly Fault[] = [
     test: 'test/integration/modules/passkeys/young-passkeys.test.ts',
     title: /removed by the link that undoes a change/,
   },
+  {
+    what: 'The use of a recovery link does not ask again whether the user is an operator',
+    find: ' && !isOperator(link.email)',
+    replace: '',
+    test: 'test/integration/modules/account/recovery.test.ts',
+    title: /has become an operator before the last button/,
+  },
+  {
+    what: 'A passkey that is added after a recovery is young',
+    find: "c.user_id, 'recovery', 1,",
+    replace: "null, 'recovery', 1,",
+    test: 'test/integration/modules/account/recovery.test.ts',
+    title: /leads to the passkeys, whose first counts in full/,
+  },
+  {
+    what: 'A recovery link works before its hour',
+    find: 'if (link.usableAt > call.now)',
+    replace: 'if (link.usableAt < link.usableAt)',
+    test: 'test/integration/modules/account/recovery.test.ts',
+    title: /begins with a link that works from its hour on/,
+  },
 ];

@@ -100,14 +100,14 @@ ${checks}<p>${note}</p>
 </fieldset>
 ${renderField(request, { name: 'reason', label: 'Why, and how you know who it is', rows: 3, isRequired: true, maxLength: 500, note: 'Only the audit log keeps it.' })}
 <div class="filters">
-${renderEditedSelect(request, { name: 'delayHours', label: 'Works from', saved: '', note: '', options: DELAYS })}
+${renderEditedSelect(request, { name: 'delayHours', label: 'Works from', saved: '', note: 'Usual: in 24 hours with the address, else at once.', options: DELAYS })}
 ${renderEditedSelect(request, { name: 'expiresInMinutes', label: 'Then for', saved: '60', note: '', options: LIFETIMES })}
 </div>
 <div class="actions"><button>Make link and code</button><a class="button second" href="/users/${user.id}">Cancel</a></div>`;
 }
 
 const DELAYS = [
-  ['', 'in 24 hours with the address, else at once'],
+  ['', 'the usual time'],
   ['0', 'at once'],
   ['24', 'in 24 hours'],
   ['72', 'in 72 hours'],
@@ -203,7 +203,9 @@ async function readLinks({ call, parts }: ConsoleRequest, user: User): Promise<r
 function renderLinks(links: readonly ShownLink[], { id }: User): Html {
   const columns = [
     column('Made (UTC)', ({ createdAt }: ShownLink) => renderMoment(createdAt)),
-    wideColumn('By', ({ maker }: ShownLink) => (maker.includes('@') ? renderAddress(maker) : isolate(maker))),
+    wideColumn('By', ({ maker }: ShownLink) =>
+      maker.includes('@') ? renderAddress(maker) : html`key ${isolate(maker)}`,
+    ),
     wideColumn('Removes when used', renderRemoves),
     column('State', ({ status }: ShownLink) => renderState(status)),
     actionsColumn((link: ShownLink) => (link.status === 'OPEN' ? renderRevoke(id, link) : '')),
@@ -217,7 +219,8 @@ function renderLinks(links: readonly ShownLink[], { id }: User): Html {
 }
 
 function renderRemoves({ removes }: ShownLink): string {
-  return removes.map((removal) => LABELS[removal as Removal] ?? removal).join(', ') || 'Nothing: first sign-in';
+  const list = removes.map((removal) => LABELS[removal as Removal] ?? removal).join(', ');
+  return list === '' ? 'Nothing: first sign-in' : list.charAt(0).toUpperCase() + list.slice(1);
 }
 
 function renderState(status: ShownLink['status']): Html {
