@@ -45,9 +45,21 @@ async function find(filter: JsonObject): Promise<readonly string[]> {
   return (data as { auditEvents: { action: string }[] }).auditEvents.map(({ action }) => action.replace(/.*\//, ''));
 }
 
+const at = (minutes: number) => new Date(START.getTime() + minutes * MINUTE).toISOString();
+
 describe('ListAuditEvents', () => {
   it.each<[string, JsonObject, readonly string[]]>([
-    ['what happened to a user', { resource: user.id }, ['UpdateUser', 'CreateUser']],
+    ['what happened to a user', { resource: user.id, until: at(1) }, ['CreateUser']],
+    [
+      'also how the user signed in',
+      { resource: user.id, since: at(1) },
+      ['UpdateUser', 'CompleteLogin', 'ExchangeToken'],
+    ],
+    ['who signed in', { action: 'AuthService/ExchangeToken' }, ['ExchangeToken']],
+    ['who signed in where', { action: 'AuthService/ExchangeToken', applicationId: tenant.id }, ['ExchangeToken']],
+    ['who signed in elsewhere', { action: 'AuthService/ExchangeToken', applicationId: other.id }, []],
+    ['what a key did so', { action: 'EventService/CheckIn', actor: tenant.apiKeyId }, ['CheckIn']],
+    ['how the user signed in', { resource: user.id, action: 'AuthService/ExchangeToken' }, ['ExchangeToken']],
     ['what happened to a webhook', { resource: webhookId }, ['UpdateWebhook', 'CreateWebhook']],
     ['what happened to events of an ID', { resource: eventId }, ['CreateEvent', 'DeleteEvent', 'CreateEvent']],
     [
@@ -67,11 +79,11 @@ describe('ListAuditEvents', () => {
     const found = await find(filter);
     expect([...found].sort()).toEqual([...actions].sort());
     // Of one instant, the order is that of the IDs, which are random.
-    if (new Set(actions).size === actions.length && !('actor' in filter)) expect(found).toEqual(actions);
+    if (new Set(actions).size === actions.length && !('actor' in filter || 'since' in filter))
+      expect(found).toEqual(actions);
   });
 
   it('tells what happened from an instant on, and before another', async () => {
-    const at = (minutes: number) => new Date(START.getTime() + minutes * MINUTE).toISOString();
     const all = await find({ applicationId: tenant.id });
     expect(all).toEqual(expect.arrayContaining(['ExchangeToken', 'CompleteLogin', 'CheckIn', 'CreateWebhook']));
     const later = await find({ applicationId: tenant.id, since: at(2) });
@@ -81,18 +93,10 @@ describe('ListAuditEvents', () => {
     expect(await find({ resource: user.id, until: at(1) })).toEqual(['CreateUser']);
     expect(await find({ since: at(2), until: at(2) })).toEqual([]);
     // In another time zone.
-    expect(await find({ resource: user.id, since: '2026-03-01T14:01:00+02:00' })).toEqual(['UpdateUser']);
+    expect(await find({ resource: user.id, since: '2026-03-01T14:01:00+02:00' })).toContain('UpdateUser');
   });
 
-  it('refuses the actions that no index has, and instants without a time zone', async () => {
-    for (const action of [
-      'AuthService/ExchangeToken',
-      'POST /login/code',
-      'POST /oidc/token',
-      'EventService/CheckIn',
-    ]) {
-      expect(await callWith(listAuditEvents, { action }), action).toEqual(validationFailed('action'));
-    }
+  it('refuses instants without a time zone, and what no event can have', async () => {
     for (const since of ['2026-03-01', '2026-03-01T12:00:00', 'yesterday', '']) {
       expect(await callWith(listAuditEvents, { since }), since).toEqual(validationFailed('since'));
     }

@@ -3016,8 +3016,7 @@ export type ListAuditEventsRequest = Message<"usher.v1.ListAuditEventsRequest"> 
   actor?: string | undefined;
 
   /**
-   * Only events of this action, such as "EventService/CreateEvent". It cannot be an
-   * action that filtered lists omit.
+   * Only events of this action, such as "EventService/CreateEvent".
    *
    * @generated from field: optional string action = 6;
    */
@@ -4954,8 +4953,9 @@ export const AdminService: GenService<{
    * that a call makes has an event; calls that only read, or that are refused, have
    * none.
    *
-   * With a resource, an actor or an action, the list omits sign-ins, renewals,
-   * sign-outs and check-ins, which are most of the log.
+   * With an actor, the list omits sign-ins, renewals, sign-outs and check-ins, which are
+   * most of the log; with a resource, check-ins. With the action of one of these and no
+   * resource, a page looks through 500 events, and may be empty although there are more.
    *
    * @generated from rpc usher.v1.AdminService.ListAuditEvents
    */

@@ -40,11 +40,19 @@ export const isSignIn = sql.raw(
 const act = `action not in (${quote(FREQUENT)}) and ${FREQUENT_PATHS.map((path) => `action not like '${path}%'`).join(' and ')}`;
 
 /**
- * Selects the events whose action is not frequent. Only they are in the indexes by resource, actor and action, so a
- * login writes to none of these indexes. A change of this condition, or of the next two, needs a migration that creates
+ * Selects the events whose action is not frequent. Only they are in the indexes by actor and action, so a login writes
+ * to none of these. A change of this condition, or of the next two, needs a migration that creates
  * the indexes again.
  */
 export const isAct = sql.raw(act);
+
+/** Selects the events that are found by their resource: all but check-ins, whose resource is busy. */
+export const isFoundByResource = sql.raw(
+  `action not in (${quote(['EventService/CheckIn', 'EventService/UndoCheckIn'])})`,
+);
+
+/** Selects what operators have done in the console, also what is frequent. */
+export const isOfConsole = sql.raw("actor_type = 'console'");
 
 /** Selects the acts whose actor has a name or an ID. */
 export const isActOfSomebody = sql.raw(`${act} and actor <> ''`);
@@ -106,7 +114,7 @@ export const auditEvents = pgTable('audit_events', eventColumns, (table) => [
   primaryKey({ columns: [table.applicationId, table.occurredAt, table.id] }),
   index('audit_events_list_idx').on(table.occurredAt, table.id),
   // An index for each combination of filters, by a hash of its columns: entries have 40 to 56 bytes instead of up to 160.
-  index('audit_events_of_resource_idx')
+  index('audit_events_found_by_resource_idx')
     .on(
       hashOf(table.resource),
       table.occurredAt,
@@ -116,7 +124,18 @@ export const auditEvents = pgTable('audit_events', eventColumns, (table) => [
       shortHashOf(table.action),
       shortHashOf(sql`${table.applicationId}::text`),
     )
-    .where(isAct),
+    .where(isFoundByResource),
+  // The same for an operator.
+  index('audit_events_found_by_operator_idx')
+    .on(
+      hashOf(table.actor),
+      table.occurredAt,
+      table.id,
+      shortHashOf(table.resource),
+      shortHashOf(table.action),
+      shortHashOf(sql`${table.applicationId}::text`),
+    )
+    .where(isOfConsole),
   index('audit_events_of_actor_idx').on(hashOf(table.actor), table.occurredAt, table.id).where(isActOfSomebody),
   index('audit_events_of_action_idx').on(hashOf(table.action), table.occurredAt, table.id).where(isAct),
   index('audit_events_of_actor_action_idx')
@@ -136,8 +155,6 @@ export const auditEvents = pgTable('audit_events', eventColumns, (table) => [
   index('audit_events_attempts_idx').on(table.occurredAt, table.id).where(isAttempt),
   index('audit_events_user_attempts_idx').on(table.resource, table.occurredAt, table.id).where(isAttempt),
   index('audit_events_application_attempts_idx').on(table.applicationId, table.occurredAt, table.id).where(isAttempt),
-  // For EraseUser, which removes the IP addresses of a user.
-  index('audit_events_resource_idx').on(table.resource).where(sql`${table.ipAddress} <> ''`),
 ]);
 
 /** For version 1.0.0, which could send events to its log. A later version drops it. */

@@ -92,6 +92,7 @@ export const applications = pgTable(
     uniqueIndex('applications_resource_uri_key')
       .on(sql`rtrim(${table.resourceUri}, '/')`)
       .where(sql`${table.deletedAt} is null`),
+    index('applications_name_idx').on(sql`lower(${table.name} collate "C")`).where(sql`${table.deletedAt} is null`),
     index('applications_list_idx').on(table.createdAt, table.id).where(sql`${table.deletedAt} is null`),
   ],
 );
@@ -139,6 +140,10 @@ export const users = pgTable(
       .where(sql`${table.deletedAt} is null and ${table.walletAddress} <> ''`),
     index('users_wallet_address_idx').on(sql`lower(${table.walletAddress})`),
     uniqueIndex('users_external_id_key').on(table.externalId).where(sql`${table.deletedAt} is null`),
+    // Finds users by the beginning of their name.
+    index('users_name_idx')
+      .on(sql`lower(${table.name} collate "C")`)
+      .where(sql`${table.deletedAt} is null and ${table.name} is not null`),
     index('users_list_idx').on(table.createdAt, table.id).where(sql`${table.deletedAt} is null`),
     index('users_email_prefix_idx').on(sql`(lower(${table.email}) collate "C")`).where(sql`${table.deletedAt} is null`),
   ],

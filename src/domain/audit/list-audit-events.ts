@@ -6,16 +6,27 @@ import {
   isAct,
   isActOfOperator,
   isActOfSomebody,
+  isFoundByResource,
   isFrequentAction,
+  isOfConsole,
   isOperatorAct,
   NO_APPLICATION,
   shortHashOf,
 } from '../../database/schema/audit-schema.ts';
 import { p, type RowOfType, statement } from '../../database/sql/template.ts';
 import type { Call } from '../core/call.ts';
-import { type Rule, rule, Unacceptable } from '../core/rule.ts';
-import { optional, text, timestamp, UUID, uuid } from '../core/validation.ts';
-import { createList, selectPage } from '../pages/list.ts';
+import { invalidField } from '../core/errors.ts';
+import { check, optional, text, timestamp, type Unchecked, UUID, uuid } from '../core/validation.ts';
+import {
+  createList,
+  type Page,
+  type PageParameters,
+  type PageScope,
+  type PageTokens,
+  pageRules,
+  readPage,
+  selectPage,
+} from '../pages/list.ts';
 
 const {
   method: _method,
@@ -41,17 +52,11 @@ export function presentAuditEvent({ id, applicationId, occurredAt, onBehalfBy, n
 
 const filter = text({ max: 255 });
 
-const indexedAction: Rule<string> = rule(filter.schema, (value) => {
-  const action = filter(value);
-  if (isFrequentAction(action)) throw new Unacceptable('must not be that of sign-ins, sign-outs or check-ins');
-  return action;
-});
-
 const rules = {
   applicationId: optional(uuid),
   resource: optional(filter),
   actor: optional(filter),
-  action: optional(indexedAction),
+  action: optional(filter),
   since: optional(timestamp),
   until: optional(timestamp),
 };
@@ -66,11 +71,69 @@ const page = {
   isPlannedAnew: true,
 } as const;
 
+type Request = Unchecked<keyof typeof rules | keyof typeof pageRules | 'person'>;
+
 /**
- * Returns a page of the audit log, of one application or of all. If the request has a resource, an actor or an action,
- * the page omits sign-ins, sign-outs and check-ins, because the indexes for these filters omit them.
+ * Returns a page of the audit log, of one application or of all. With an actor, the page omits sign-ins, sign-outs and
+ * check-ins, and with a resource check-ins, because the indexes for these filters omit them. With the action of one of
+ * these, a page looks through 500 events, and may be empty although there are more. With a person, it has what that
+ * user has done on Usher's pages and, as an operator, in the console.
  */
-export const listAuditEvents = createList('select_audit_events', {
+export async function listAuditEvents(call: Call, tokens: PageTokens, request: Request): Promise<Page<AuditEvent>> {
+  const { person, ...others } = request;
+  if (person !== undefined) return listByPerson(call, tokens, { ...others, person });
+  const isFrequent =
+    typeof others.action === 'string' && isFrequentAction(others.action) && others.resource === undefined;
+  if (!isFrequent) return listIndexed(call, tokens, others);
+  return (others.applicationId === undefined ? listFrequent : listFrequentInApplication)(call, tokens, others);
+}
+
+const among = sql`${inTime} and ${p.uuid('applicationId')} is null`;
+const isAsked = sql`action = ${p.text('action')} and (${p.text('actor')} is null or actor = ${p.text('actor')})
+  and ${p.text('resource')} is null`;
+
+const listFrequent = createList('select_frequent_audit_events', {
+  ...page,
+  name: 'frequent-audit-events',
+  rules,
+  among,
+  where: isAsked,
+});
+
+const listFrequentInApplication = createList('select_frequent_audit_events_in_application', {
+  ...page,
+  name: 'frequent-audit-events-in-application',
+  rules,
+  among: sql`${inTime} and application_id = ${p.uuid('applicationId')}`,
+  where: isAsked,
+});
+
+/** Merges what the user has done on pages of Usher, where nobody is the actor, with what the operator has done. */
+async function listByPerson(call: Call, tokens: PageTokens, request: Request): Promise<Page<AuditEvent>> {
+  const fields = check(request, { person: uuid, ...rules, ...pageRules });
+  const { pageSize, pageToken, person, ...filters } = fields;
+  if (filters.actor !== null) throw invalidField('actor', 'must not be given together with person');
+  const { resource, applicationId: application, action } = filters;
+  // On pages, people act on themselves.
+  const onPages =
+    [null, person].includes(resource) && selectsOnPages.get(keyOf({ ...NO_FILTERS, application, action }));
+  const inConsole = selectsInConsole.get(keyOf({ ...NO_FILTERS, application, resource, action }));
+  const scope = ['audit-events-by-person', person, ...Object.values(filters)] as PageScope;
+  const select = async (position: PageParameters) => {
+    const parts = await Promise.all([
+      onPages ? call.run(onPages, { ...filters, resource: person, actor: '', ...position }) : [],
+      inConsole ? call.run(inConsole, { ...filters, actor: person, ...position }) : [],
+    ]);
+    return parts.flat().sort(compareNewestFirst).slice(0, position.limit);
+  };
+  return readPage(tokens, scope, { pageSize, pageToken }, select, ({ occurredAt, id }) => ({ at: occurredAt, id }));
+}
+
+function compareNewestFirst(one: AuditEvent, other: AuditEvent): number {
+  return other.occurredAt.getTime() - one.occurredAt.getTime() || (one.id < other.id ? 1 : -1);
+}
+
+const listIndexed = createList('select_audit_events', {
   ...page,
   where: inTime,
   name: 'audit-events',
@@ -122,7 +185,7 @@ function conditionsOf(filters: readonly Filter[]): SQL[] {
       rest.push(
         sql`${shortHashOf(application)} = ${shortHashOf(given)} and coalesce(${application} = ${given}, false)`,
       );
-    return [isAct, sql`${hashOf(columns.resource)} = ${hashOf(p.text('resource'))}`, ...rest, ...isGiven];
+    return [isFoundByResource, sql`${hashOf(columns.resource)} = ${hashOf(p.text('resource'))}`, ...rest, ...isGiven];
   }
   if (ofApplication) isGiven.push(sql`${applicationId} = ${p.uuid('applicationId')}`);
   if (others.length === 0) return isGiven;
@@ -141,6 +204,35 @@ const selects = new Map(
     const name = `select_audit_events_by_${key}`;
     const where = sql.join([inTime, ...conditionsOf(filters)], sql` and `);
     return [key, selectPage(name, { ...page, where })];
+  }),
+);
+
+const NO_FILTERS = { application: null, resource: null, actor: null, action: null };
+
+/** What people have done on pages of Usher, by the filters beside the person, who is the resource. */
+const selectsOnPages = new Map(
+  [[], ...combine(['application', 'action'])].map((filters) => {
+    const given = FILTERS.filter((filter) => ['resource', 'actor', ...filters].includes(filter));
+    const conditions = [inTime, sql`actor_type = 'login_page'`, ...conditionsOf(given)];
+    const name = ['select_audit_events_on_pages', ...filters].join('_');
+    return [filters.join('_'), selectPage(name, { ...page, where: sql.join(conditions, sql` and `) })];
+  }),
+);
+
+/** What operators have done in the console, by the filters beside the operator, who is the actor. */
+const selectsInConsole = new Map(
+  [[], ...combine(['application', 'resource', 'action'])].map((filters) => {
+    const conditions = [inTime, isOfConsole, sql`${hashOf(columns.actor)} = ${hashOf(p.text('actor'))}`];
+    for (const filter of ['actor', ...filters] as const) {
+      const [column, value] =
+        filter === 'application'
+          ? [sql`${applicationId}::text`, sql`${p.uuid('applicationId')}::text`]
+          : [sql`${columns[filter]}`, p.text(filter)];
+      if (filter !== 'actor') conditions.push(sql`${shortHashOf(column)} = ${shortHashOf(value)}`);
+      conditions.push(sql`coalesce(${column} = ${value}, false)`);
+    }
+    const name = ['select_audit_events_in_console', ...filters].join('_');
+    return [filters.join('_'), selectPage(name, { ...page, where: sql.join(conditions, sql` and `) })];
   }),
 );
 

@@ -82,7 +82,7 @@ export interface Page<Row> {
 export const maxPageLimit = sql.raw(`${MAX_PAGE_SIZE + 1}`);
 
 /** The position after which a page begins, and the number of rows to read. */
-type PageParameters = { readonly afterAt: Date; readonly afterId: string | null; readonly limit: number };
+export type PageParameters = { readonly afterAt: Date; readonly afterId: string | null; readonly limit: number };
 
 /** Later than any row: an imported user may be of the end of the year 9999. */
 const START = { at: new Date(Date.UTC(10_000, 0)), id: null };

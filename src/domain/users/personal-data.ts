@@ -1,6 +1,6 @@
 /** Personal data of a user outside the profile. */
 import { getTableName, type SQL, sql } from 'drizzle-orm';
-import { isAttempt } from '../../database/schema/audit-schema.ts';
+import { hashOf, isAttempt, isFoundByResource } from '../../database/schema/audit-schema.ts';
 import { TABLES } from '../../database/schema/tables.ts';
 import { p, statement } from '../../database/sql/template.ts';
 import type { Call } from '../core/call.ts';
@@ -27,6 +27,10 @@ const selectErased = statement('select_erased_user')`${erasedUser}`;
 const erasedBy = (how: 'user' | 'login') =>
   TABLES.filter((facts) => facts.erasedBy.includes(how)).map(({ table }) => getTableName(table));
 
+/** Whether the event `e` is about the erased user, by an index. */
+const isOfErased = sql`${hashOf(sql`e.resource`)} = ${hashOf(sql`erased.id::text`)} and e.resource = erased.id::text
+      and ${isFoundByResource}`;
+
 const removePersonalData = statement('remove_personal_data')`
   with erased as (${erasedUser}
   ), ${sql.join(erasedBy('user').map(deleteFrom), sql`, `)}, bodies_left as (${removeResponseBodies(sql`erased`)}
@@ -36,9 +40,9 @@ const removePersonalData = statement('remove_personal_data')`
   ), addresses_left as (
     -- The event of the erasure keeps the address of its caller. An event with a note has an address.
     update audit_events e set ip_address = '', note = null from erased
-    where e.resource = erased.id::text and e.ip_address <> '' and e.action <> 'AdminService/EraseUser'
+    where ${isOfErased} and e.ip_address <> '' and e.action <> 'AdminService/EraseUser'
   ), attempts_left as (
-    delete from audit_events e using erased where e.resource = erased.id::text and ${isAttempt}
+    delete from audit_events e using erased where ${isOfErased} and ${isAttempt}
   )
   select from erased`;
 

@@ -325,7 +325,9 @@ describe('an address that nobody has', () => {
       for (const miss of [1, 2, 3, 4]) await enter(`${miss}`);
       using explainer = new StatementExplainer(service.database, { modes: [] });
       await enter('5');
-      const names = () => explainer.explained.map(({ name }) => name);
+      // Jobs may run at any time.
+      const names = () =>
+        explainer.explained.map(({ name }) => name).filter((name) => /login|sign_in|rate_limit|erased/.test(name));
       await expect.poll(names).toContain('select_erased_user');
       return names().sort();
     };

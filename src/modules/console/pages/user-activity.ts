@@ -46,7 +46,7 @@ export async function renderActivity(request: ConsoleRequest, userId: string): P
   )}
 ${renderPanel(
   'done',
-  'Changes of this user',
+  'Latest events of this user',
   await renderAuditList(request, events.rows, { level: 3, empty: 'No events in the log.', isOfResource: true }),
   log,
 )}`;

@@ -1,5 +1,5 @@
 /** A list of audit events by day: who did what on what, by name. A row opens to the IDs behind the names. */
-import { isFrequentAction, NO_APPLICATION } from '../../../database/schema/audit-schema.ts';
+import { NO_APPLICATION } from '../../../database/schema/audit-schema.ts';
 import type { AuditEvent } from '../../../domain/audit/list-audit-events.ts';
 import { OWN_APPLICATION_IDS } from '../../../domain/core/own-applications.ts';
 import { UUID } from '../../../domain/core/validation.ts';
@@ -125,11 +125,8 @@ function renderEmail(actorType: string, name: Name | undefined): Html | false {
   return actorType === 'console' && name !== undefined && name.detail !== name.name && html` · ${isolate(name.detail)}`;
 }
 
-/** Links the action to its filter, except frequent actions, which the index by action does not have. */
 function renderWhat({ action }: AuditEvent): Html {
-  const name = html`<code>${isolate(action)}</code>`;
-  if (isFrequentAction(action)) return name;
-  return html`${name} · <a href="/audit?${new URLSearchParams({ action }).toString()}">Every one of these</a>`;
+  return html`<code>${isolate(action)}</code> · <a href="/audit?${new URLSearchParams({ action }).toString()}">Every one of these</a>`;
 }
 
 const CHECK_INS = ['EventService/CheckIn', 'EventService/UndoCheckIn'];

@@ -1,0 +1,4 @@
+CREATE INDEX CONCURRENTLY "applications_name_idx" ON "applications" USING btree (lower("name" collate "C")) WHERE "applications"."deleted_at" is null;--> statement-breakpoint
+CREATE INDEX CONCURRENTLY "users_name_idx" ON "users" USING btree (lower("name" collate "C")) WHERE "users"."deleted_at" is null and "users"."name" is not null;--> statement-breakpoint
+CREATE INDEX CONCURRENTLY "audit_events_found_by_resource_idx" ON "audit_events" USING btree (hashtextextended("resource", 0),"occurred_at","id",hashtext("actor"),hashtext("action"),hashtext("application_id"::text)) WHERE action not in ('EventService/CheckIn', 'EventService/UndoCheckIn');--> statement-breakpoint
+CREATE INDEX CONCURRENTLY "audit_events_found_by_operator_idx" ON "audit_events" USING btree (hashtextextended("actor", 0),"occurred_at","id",hashtext("resource"),hashtext("action"),hashtext("application_id"::text)) WHERE actor_type = 'console';

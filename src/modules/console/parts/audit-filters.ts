@@ -1,0 +1,109 @@
+/** Filters of the audit log by what operators type: names, addresses and IDs. */
+import { UUID } from '../../../domain/core/validation.ts';
+import { type Html, html } from '../../../http/html.ts';
+import { isolate } from '../../../texts/isolate.ts';
+import type { ConsoleRequest } from '../console-request.ts';
+import { findNamed, type NamedThing } from '../statements/named.ts';
+import { readFilter, readInstant } from './list.ts';
+import { readNames, renderNameOf } from './names.ts';
+
+interface AuditFilters {
+  /** Those of `listAuditEvents`. */
+  readonly given: Readonly<Record<string, string | undefined>>;
+  /** What a filter may stand for, by its parameter, if that is several things. */
+  readonly choices: Readonly<Record<string, readonly NamedThing[]>>;
+  /** Whose events are shown, in words. */
+  readonly summary: Html | undefined;
+}
+
+type Kind = NamedThing['kind'];
+
+/** Which things each parameter may name. */
+const KINDS: Readonly<Record<string, readonly Kind[]>> = {
+  actor: ['user'],
+  resource: ['user', 'application', 'group'],
+  application: ['application'],
+};
+
+export async function readAuditFilters({ call, query }: ConsoleRequest): Promise<AuditFilters> {
+  const found = await Promise.all(
+    Object.keys(KINDS).map(async (name) => [name, await resolve(call, name, readFilter(query, name))] as const),
+  );
+  const { actor, resource, application } = Object.fromEntries(found);
+  const choices = found.filter(([, { things }]) => things.length > 1).map(([name, { things }]) => [name, things]);
+  const isPerson = actor?.kind === 'user';
+  return {
+    given: {
+      ...(isPerson ? { person: actor.id } : { actor: actor?.id }),
+      resource: resource?.id,
+      applicationId: application?.id,
+      action: readFilter(query, 'action'),
+      since: readInstant(query, 'since'),
+      until: readInstant(query, 'until'),
+    },
+    choices: Object.fromEntries(choices),
+    summary: describe({ actor, resource }),
+  };
+}
+
+interface Resolved {
+  /** Undefined without a filter. */
+  readonly id: string | undefined;
+  readonly kind?: Kind;
+  readonly name?: Html;
+  readonly things: readonly NamedThing[];
+}
+
+/** Takes an ID as it is, and a name or an address if only one thing has it. Other text may be the name of a key, or an ID of others. */
+async function resolve(call: ConsoleRequest['call'], parameter: string, typed: string | undefined): Promise<Resolved> {
+  if (typed === undefined) return { id: undefined, things: [] };
+  if (UUID.test(typed)) {
+    const id = typed.toLowerCase();
+    const names = await readNames(call, { user: [id], application: [id], group: [id] });
+    const isUser = names.get(id)?.detail.includes('@') === true;
+    return { id, things: [], ...(isUser && { kind: 'user' }), ...(names.has(id) && { name: renderNameOf(names, id) }) };
+  }
+  const fitting = (await findNamed(call, typed)).filter(({ kind }) => KINDS[parameter]?.includes(kind));
+  const isExact = ({ name, detail }: NamedThing) =>
+    [name, detail].some((text) => text.toLowerCase() === typed.toLowerCase());
+  const exact = fitting.filter(isExact);
+  const things = exact.length > 0 ? exact : fitting;
+  const [only, ...others] = things;
+  if (!only || others.length > 0) return { id: typed, things };
+  return { id: only.id, kind: only.kind, name: isolate(only.name), things: [] };
+}
+
+function describe({ actor, resource }: Readonly<Record<'actor' | 'resource', Resolved | undefined>>): Html | undefined {
+  const by = actor?.id !== undefined && (actor.name ?? isolate(actor.id));
+  const on = resource?.id !== undefined && (resource.name ?? isolate(resource.id));
+  if (!by && !on) return undefined;
+  const what = by && on ? html`By ${by}, on ${on}` : by ? html`By ${by}` : html`On ${on}`;
+  if (actor?.id?.includes('@')) return html`Nobody has the address ${by}.`;
+  const isWithoutSignIns = by && actor?.kind !== 'user';
+  return isWithoutSignIns
+    ? html`${what}: sessions begun, renewed or ended, and check-ins are left out.`
+    : html`${what}: sign-ins included.`;
+}
+
+/** Renders what a filter may stand for, each with a link that chooses it. */
+export function renderChoices(query: URLSearchParams, choices: AuditFilters['choices']): Html {
+  return html`${Object.entries(choices).map(([parameter, things]) => {
+    return html`<section class="panel" aria-labelledby="several-${parameter}">
+<header><h2 id="several-${parameter}">Several fit ${isolate(query.get(parameter) ?? '')}</h2></header>
+<ul class="plain">
+${things.map((thing) => html`<li class="item"><div><a href="${linkTo(query, parameter, thing)}">${isolate(thing.name)}</a><p>${isolate(detailOf(thing))}</p></div></li>\n`)}</ul>
+</section>`;
+  })}`;
+}
+
+function linkTo(query: URLSearchParams, parameter: string, { id }: NamedThing): string {
+  const chosen = new URLSearchParams([...query].filter(([name, value]) => name !== 'page' && value !== ''));
+  chosen.set(parameter, id);
+  return `/audit?${chosen}`;
+}
+
+/** Returns what tells things of one name apart: the address of a person, and the host of an application. */
+function detailOf({ kind, detail }: NamedThing): string {
+  if (kind !== 'application') return detail;
+  return URL.canParse(detail) ? new URL(detail).host || detail : detail;
+}
