@@ -291,9 +291,9 @@ it('keeps nothing of a sign-in that succeeds, which runs no statement for it, al
   // The second request of a double click gets the same answer.
   expect((await submit()).location).toContain('authToken=');
   const names = explainer.explained.map(({ name }) => name);
-  expect(names).toContain('complete_login_intent_by_proof');
-  expect(names.filter((name) => /attempt/.test(name) && name !== 'count_login_code_attempt')).toEqual([]);
-  expect(names.filter((name) => name === 'fill_rate_limit_bucket')).toEqual([]);
+  expect(names).toContain('redeem_login_code');
+  expect(names.filter((name) => /attempt/.test(name))).toEqual([]);
+  expect(names.filter((name) => name === 'take_permits')).toEqual([]);
   expect(await listBy({ userId: user.id })).toEqual([]);
 });
 
