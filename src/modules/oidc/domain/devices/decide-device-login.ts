@@ -31,7 +31,8 @@ export async function allowDevice(
 
 const decide = (approved: SQL, condition: SQL) => sql`decided as (
     update login_intents set approved = ${approved}
-    where id = ${p.uuid('loginIntentId')} and approved is null and ${condition}
+    where application_id = ${p.uuid('applicationId')} and id = ${p.uuid('loginIntentId')}
+      and approved is null and ${condition}
     returning user_id, coalesce(user_id, id) as resource
   ), ${auditEvent({ resource: sql`resource`, from: sql`decided` })}`;
 
@@ -40,7 +41,7 @@ const deny = statement('deny_device')`
   select from decided`;
 
 const allow = statement('allow_device')`
-  with ${liveSignIn.cte}, ${decide(sql`true`, liveSignIn.isThere)}, ${noticesOf({
+  with ${liveSignIn.cte}, ${decide(sql`true`, sql`completed_at is not null and ${liveSignIn.isThere}`)}, ${noticesOf({
     kind: 'deviceAllowed',
     from: sql`decided join users on users.id = decided.user_id`,
     userId: sql`users.id`,

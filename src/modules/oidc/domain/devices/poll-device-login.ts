@@ -55,7 +55,7 @@ const poll = statement('poll_device_login', {
   redeemedAt: loginIntents.redeemedAt,
 })`
   with known as (
-    select polled_at > ${p.instant('now')} - (poll_seconds - ${LEEWAY_SECONDS}) * interval '1 second' as is_too_fast
+    select application_id, polled_at > ${p.instant('now')} - (poll_seconds - ${LEEWAY_SECONDS}) * interval '1 second' as is_too_fast
     from login_intents
     where application_id = ${p.uuid('applicationId')} and id = ${p.uuid('loginIntentId')}
       and client_id is not distinct from ${p.text('forClient')} and redeemed_at is null
@@ -67,7 +67,7 @@ const poll = statement('poll_device_login', {
       redeemed_at = case when i.approved and i.expires_at > ${p.instant('now')}
         and coalesce(i.assurance, 1) >= ${p.integer('requiredAssurance')} then ${p.instant('now')} end
     from known
-    where i.id = ${p.uuid('loginIntentId')}
+    where i.application_id = known.application_id and i.id = ${p.uuid('loginIntentId')}
     returning ${redeemedColumns}, approved, expires_at <= ${p.instant('now')} as is_expired,
       known.is_too_fast, redeemed_at
   ), ${auditEvent({ resource: sql`user_id`, from: sql`polled where redeemed_at is not null` })}
