@@ -61,12 +61,18 @@ const SESSIONS = [
 const SIGN_INS = [
   {
     tokenDigest: Buffer.alloc(32, 1),
+    browserDigest: Buffer.alloc(32, 1),
+    ipAddress: '203.0.113.7',
+    userAgent: 'Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) Version/26.0 Safari/605.1.15',
     method: 'passkey',
     authenticatedAt: new Date('2026-11-19T18:02:00Z'),
     expiresAt: new Date('2026-11-20T06:02:00Z'),
   },
   {
     tokenDigest: Buffer.alloc(32, 2),
+    browserDigest: null,
+    ipAddress: null,
+    userAgent: null,
     method: 'email',
     authenticatedAt: new Date('2026-11-19T17:02:00Z'),
     expiresAt: new Date('2026-11-20T05:02:00Z'),

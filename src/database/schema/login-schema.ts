@@ -146,6 +146,9 @@ export const rememberedSignIns = pgTable(
     userId: uuid('user_id').notNull(),
     /** The browser, as in login intents. Null if version 1.0.0 has remembered the sign-in. */
     browserDigest: bytes('browser_digest'),
+    /** Null, like the user agent, if version 2.0.0 or an older one has remembered the sign-in. */
+    ipAddress: text('ip_address'),
+    userAgent: text('user_agent'),
     method: text('method').notNull(),
     /** As in `login_intents`. */
     assurance: smallint('assurance').notNull().default(1),

@@ -1,4 +1,5 @@
 import { isOwnMethod } from '../../config/login-methods.ts';
+import { siteOf } from '../../domain/login/network.ts';
 import type { SignInMethod } from '../../domain/tokens/verify-token.ts';
 import { type Html, html } from '../../http/html.ts';
 import type { Language } from '../../texts/texts.ts';
@@ -36,11 +37,26 @@ export function describeBrowser(userAgent: string): string {
 }
 
 /** Renders how somebody signed in. A provider that was removed is named by its ID. */
-export function renderMethod(
+function renderMethod(
   language: Language,
   method: SignInMethod,
   providers: { nameOf(providerId: string): string },
 ): Html {
   if (isOwnMethod(method)) return html`${language.text(`account.method.${method}`)}`;
   return language.html('account.method.provider', { provider: providers.nameOf(method) || method });
+}
+
+/** Renders method and network of a sign-in, and what else is given, on one line. */
+export function renderSignIn(
+  language: Language,
+  { method, ipAddress }: { readonly method: SignInMethod; readonly ipAddress: string | null },
+  providers: { nameOf(providerId: string): string },
+  more: readonly (Html | false)[],
+): Html {
+  const facts = [
+    renderMethod(language, method, providers),
+    ...(ipAddress ? [html`<bdi dir="ltr">${siteOf(ipAddress)}</bdi>`] : []),
+    ...more.flatMap((fact) => fact || []),
+  ];
+  return html`${facts.flatMap((fact, index) => (index === 0 ? [fact] : [html` · `, fact]))}`;
 }

@@ -7,7 +7,7 @@ import type { PageOffer } from '../../login-page/offer/page-offer.ts';
 import { sendRedirect } from '../../login-page/pages/responses.ts';
 import { redirectToForm } from '../../login-page/redirect-to-form.ts';
 import type { Module } from '../module.ts';
-import { ACCOUNT_SECTION } from './account.ts';
+import { ACCOUNT_SECTION, createForgetAction } from './account.ts';
 import { forgetHere, readSignInToken, writeSignInToken } from './cookie.ts';
 import { completeRememberedLogin } from './domain/complete-remembered-login.ts';
 import { findRememberedSignIn, findRememberedUser } from './domain/find-remembered-sign-in.ts';
@@ -22,7 +22,10 @@ export const rememberedSignInsModule: Module<RememberedSignInsConfig> = {
   offer(settings) {
     const rememberedSignIns = createRememberedSignIns(settings);
     const pages: PageOffer = {
-      createActions: () => createContinueActions(rememberedSignIns),
+      createActions: (account) => [
+        ...createContinueActions(rememberedSignIns),
+        ...(account ? [createForgetAction(account)] : []),
+      ],
       accountSection: ACCOUNT_SECTION,
       browserSignIn: BROWSER_SIGN_IN,
       ...(settings.singleSignOnMaxAgeSeconds > 0 && { rememberedSignIns }),

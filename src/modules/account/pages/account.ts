@@ -1,10 +1,9 @@
 import { type AccountSession, isOfBrowser } from '../../../domain/grants/list-account-sessions.ts';
-import { siteOf } from '../../../domain/login/network.ts';
 import { FRESH_MINUTES } from '../../../domain/login/sign-in-age.ts';
 import type { User } from '../../../domain/users/user.ts';
 import { type Html, html } from '../../../http/html.ts';
 import type { AccountFormView, ShownSection } from '../../../login-page/offer/page-offer.ts';
-import { describeBrowser, renderMethod } from '../../../login-page/pages/describe-sign-in.ts';
+import { describeBrowser, renderSignIn } from '../../../login-page/pages/describe-sign-in.ts';
 import type { PageContent } from '../../../login-page/pages/document.ts';
 import {
   renderAccountLink,
@@ -89,16 +88,11 @@ ${sessions.length === 0 && html`<p class="item soft">${language.text('account.se
 
 function renderSession(view: AccountView, session: AccountSession): Html {
   const { browserDigest, language, providers, user } = view;
-  const { applicationId, applicationName, method, ipAddress, userAgent, beganAt, sid } = session;
-  const facts = [
-    isolate(describeBrowser(userAgent)),
-    renderMethod(language, method, providers),
-    ipAddress && html`<bdi dir="ltr">${siteOf(ipAddress)}</bdi>`,
-    language.html('account.since', { date: language.date(beganAt) }),
-  ].filter((fact) => fact !== '');
+  const { applicationId, applicationName, userAgent, beganAt, sid } = session;
+  const since = language.html('account.since', { date: language.date(beganAt) });
   return renderItem(
     isolate(applicationName),
-    html`${facts.flatMap((fact, index) => (index === 0 ? [fact] : [html` · `, fact]))}`,
+    html`${isolate(describeBrowser(userAgent))} · ${renderSignIn(language, session, providers, [since])}`,
     html`<form method="post" action="${view.path}/sessions/end">${renderToken(view)}<input type="hidden" name="application" value="${applicationId}">${
       sid !== undefined && html`<input type="hidden" name="sid" value="${sid}">`
     }

@@ -1,7 +1,31 @@
 import { rememberedSignIns } from '../../../database/schema/login-schema.ts';
 import { p, statement } from '../../../database/sql/template.ts';
 import type { Call } from '../../../domain/core/call.ts';
+import type { Browser } from '../../../domain/sessions/browser.ts';
+import { cutOffBrowser } from '../../../domain/sessions/browser-cutoffs.ts';
+import { listRememberedSignIns } from './list-remembered-sign-ins.ts';
 import { digestSignInToken } from './sign-in-token.ts';
+
+/**
+ * Forgets one of the user's sign-ins, which the digest of its token names. If it is in another browser, the user is
+ * signed out there of Usher's pages, too. For any other text, nothing happens.
+ */
+export async function forgetListedSignIn(
+  call: Call,
+  {
+    userId,
+    digest,
+    browser,
+  }: { readonly userId: string; readonly digest: string; readonly browser: Pick<Browser, 'digest'> },
+): Promise<void> {
+  const signIns = await listRememberedSignIns(call, userId);
+  const found = signIns.find(({ tokenDigest }) => tokenDigest.toString('base64url') === digest);
+  if (!found) return;
+  const { tokenDigest, browserDigest } = found;
+  const isElsewhere = browserDigest && !browserDigest.equals(browser.digest);
+  if (isElsewhere) await cutOffBrowser(call, { userId, browserDigest });
+  await call.run(deleteSignIn, { tokenDigest, userId });
+}
 
 /**
  * Forgets the sign-in of this token, and returns its user. Returns undefined if there is none. Sessions that began with

@@ -2,7 +2,7 @@ import { sql } from 'drizzle-orm';
 import { p, statement } from '../../../database/sql/template.ts';
 import type { Call } from '../../../domain/core/call.ts';
 import type { OwnSignIn } from '../../../domain/login/complete-login.ts';
-import type { Browser } from '../../../domain/sessions/browser.ts';
+import { type Browser, shortenUserAgent } from '../../../domain/sessions/browser.ts';
 import { isSignedInHere } from '../../../domain/sessions/browser-cutoffs.ts';
 import { isSidCutOff, isSignInAfterEveryCutoff } from '../../../domain/sessions/cutoffs.ts';
 import { sidOf } from '../../../domain/sessions/sid.ts';
@@ -14,7 +14,7 @@ import { createSignInToken, digestSignInToken } from './sign-in-token.ts';
  */
 export async function rememberSignIn(
   call: Call,
-  { digest: browserDigest }: Pick<Browser, 'digest'>,
+  { digest: browserDigest, address, userAgent }: Pick<Browser, 'digest' | 'address' | 'userAgent'>,
   signIn: OwnSignIn,
   { formerToken, maxAgeSeconds }: { readonly formerToken: string | undefined; readonly maxAgeSeconds: number },
 ): Promise<string | undefined> {
@@ -22,6 +22,8 @@ export async function rememberSignIn(
   const parameters = {
     ...signIn,
     browserDigest,
+    ipAddress: address,
+    userAgent: shortenUserAgent(userAgent),
     sid: sidOf(signIn.applicationId, signIn.userId, browserDigest),
     tokenDigest: digestSignInToken(token),
     formerDigest: formerToken === undefined ? null : digestSignInToken(formerToken),
@@ -41,9 +43,10 @@ const insertSignIn = statement('insert_remembered_sign_in')`
   with replaced as (
     delete from remembered_sign_ins where token_digest = ${p.bytes('formerDigest')}
   ), inserted as (
-    insert into remembered_sign_ins (token_digest, user_id, browser_digest, method, assurance, authenticated_at, expires_at)
-    select ${p.bytes('tokenDigest')}, users.id, ${p.bytes('browserDigest')}, ${p.text('method')}, ${p.integer('assurance')},
-      ${p.instant('authenticatedAt')},
+    insert into remembered_sign_ins (token_digest, user_id, browser_digest, ip_address, user_agent, method,
+      assurance, authenticated_at, expires_at)
+    select ${p.bytes('tokenDigest')}, users.id, ${p.bytes('browserDigest')}, ${p.text('ipAddress')},
+      ${p.text('userAgent')}, ${p.text('method')}, ${p.integer('assurance')}, ${p.instant('authenticatedAt')},
       ${p.instant('expiresAt')}
     from users where ${isStillSignedIn}
     returning user_id

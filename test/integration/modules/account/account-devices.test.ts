@@ -1,6 +1,6 @@
 /** Which sessions and remembered sign-ins of the account page are of the browser that looks. */
 import { afterAll, describe, expect, it } from 'vitest';
-import { openAccount } from '../../../support/account-page.ts';
+import { follow, openAccount } from '../../../support/account-page.ts';
 import { MINUTE } from '../../../support/clock.ts';
 import { LoginBrowser, type LoginPage, textOf } from '../../../support/login-browser.ts';
 import { LoginFixture } from '../../../support/login-fixture.ts';
@@ -16,6 +16,7 @@ import {
 
 const fixture = await LoginFixture.open();
 const { clock, service, tenant: shop } = fixture;
+const { sql } = service.database;
 const admin = adminClient(service);
 const forum = await createTenant(service, { name: 'Forum' });
 afterAll(() => fixture.close());
@@ -78,4 +79,86 @@ it('remembered sign-ins are listed, and the one of this browser is tagged', asyn
   await admin.endUserSessions({ userId: user.id });
   const again = await openAccount(fixture, user, here.browser);
   expect(itemsOf(again.page, 'remembered')).toHaveLength(1);
+});
+
+describe('a remembered sign-in', () => {
+  const FIREFOX = 'Mozilla/5.0 (Windows NT 10.0; Win64; x64; rv:145.0) Gecko/20100101 Firefox/145.0';
+  const withFirefox = () => new LoginBrowser(service, { address: '203.0.113.7', userAgent: FIREFOX });
+  const remembered = async (browser: LoginBrowser) => itemsOf(await browser.open('/account'), 'remembered');
+  /** Presses the button of the row. */
+  const forget = async (browser: LoginBrowser, row: number) => {
+    const page = await browser.open('/account');
+    const digests = page.forms.flatMap(({ fields }) => fields.signIn ?? []);
+    return follow(browser, await browser.submit(page, '/account/remembered/forget', { signIn: digests[row] ?? '' }));
+  };
+
+  it('says browser, network, hour and end', async () => {
+    const user = await createTestUser(service);
+    const { browser } = await openAccount(fixture, user, withFirefox());
+    const [item = ''] = await remembered(browser);
+    expect(item).toMatch(
+      /^Firefox, Windows This device\s*by code · 203\.0\.113\.0\/24 · .+ at \d+:\d\d [AP]M UTC · until .+\sForget Firefox/s,
+    );
+    const { rememberedBrowsers } = JSON.parse((await browser.open('/account/data')).body);
+    const [{ ipAddress, userAgent }] = rememberedBrowsers;
+    expect({ ipAddress, userAgent }).toEqual({ ipAddress: '203.0.113.7', userAgent: FIREFOX });
+  });
+
+  it('of another browser is forgotten, and that browser is signed out of the account page', async () => {
+    const user = await createTestUser(service);
+    const [there, here] = [withFirefox(), new LoginBrowser(service)];
+    await openAccount(fixture, user, there);
+    await openAccount(fixture, user, here);
+    expect((await forget(here, 1)).body).toContain('The browser is forgotten');
+    expect(await remembered(here)).toEqual([expect.stringContaining(TAG)]);
+    expect((await there.open('/account')).heading).toBe('Your account');
+    expect(await countRows(user)).toBe(1);
+  });
+
+  it('of this browser is forgotten, and the account page stays open', async () => {
+    const user = await createTestUser(service);
+    const { browser } = await openAccount(fixture, user);
+    await openAccount(fixture, user, withFirefox());
+    await forget(browser, 1);
+    expect(await remembered(browser)).toEqual([expect.not.stringContaining(TAG)]);
+  });
+
+  it('of somebody else, and one that does not exist, stay as they are', async () => {
+    const [user, other] = [await createTestUser(service), await createTestUser(service)];
+    const theirs = await openAccount(fixture, other);
+    const [digest = ''] = theirs.page.forms.flatMap(({ fields }) => fields.signIn ?? []);
+    const { browser, page } = await openAccount(fixture, user);
+    for (const signIn of [digest, '', 'x'.repeat(10_000)]) {
+      await browser.submit(page, '/account/remembered/forget', { signIn });
+    }
+    expect([await countRows(user), await countRows(other)]).toEqual([1, 1]);
+    expect((await theirs.browser.open('/account')).heading).toBe(other.email);
+  });
+
+  it('stays while the last sign-in is too old for changes', async () => {
+    const user = await createTestUser(service);
+    const { browser } = await openAccount(fixture, user);
+    for (let step = 0; step < 2; step++) {
+      clock.advance(10 * MINUTE);
+      await browser.open('/account');
+    }
+    expect((await forget(browser, 0)).body).not.toContain('The browser is forgotten');
+    expect(await countRows(user)).toBe(1);
+  });
+
+  it('of an older version has the hour in place of the browser', async () => {
+    const user = await createTestUser(service);
+    const { browser } = await openAccount(fixture, user);
+    await sql`update remembered_sign_ins set user_agent = null, ip_address = null, browser_digest = null
+      where user_id = ${user.id}`;
+    expect(await remembered(browser)).toEqual([
+      expect.stringMatching(/^[A-Z]\w+ \d+, \d{4} at .+ UTC This device\s*by code · until /),
+    ]);
+    await forget(browser, 0);
+    expect(await countRows(user)).toBe(0);
+  });
+
+  async function countRows({ id }: TestUser): Promise<number> {
+    return (await sql`select from remembered_sign_ins where user_id = ${id}`).length;
+  }
 });

@@ -103,7 +103,7 @@ export async function signInForLong(
       assurance: 1,
       authenticatedAt: call.now,
     } as const;
-    const browser = { digest: randomBytes(32) };
+    const browser = { digest: randomBytes(32), address: '192.0.2.1', userAgent: 'Mozilla/5.0' };
     await rememberSignIn(call, browser, remembered, { formerToken: undefined, maxAgeSeconds: sessionIdleSeconds });
   }
   let next = SIGNED_IN_USERS;
