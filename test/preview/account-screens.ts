@@ -79,6 +79,16 @@ const SIGN_INS = [
   },
 ] as const;
 
+const APPLICATION = {
+  initiateLoginUri: 'https://shop.example.com/login',
+  isRestricted: false,
+  lastSignedInAt: null,
+  hasSignedIn: true,
+  addedAt: null,
+  groupId: null,
+  groupName: null,
+};
+
 const THIS_DEVICE = Buffer.alloc(32, 1);
 
 const PASSKEY = {
@@ -232,6 +242,10 @@ function accountView(language: Language) {
     ...view,
     user: USER,
     groups: ['Editors', 'night-shift'],
+    applications: [
+      { ...APPLICATION, id: '1', name: 'Box office', initiateLoginUri: 'https://tickets.example.com/login' },
+      { ...APPLICATION, id: '2', name: 'Shop', lastSignedInAt: new Date('2026-11-19T18:02:00Z') },
+    ],
     sessions: SESSIONS,
     sections: [
       ...waysOf(language),

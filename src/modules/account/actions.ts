@@ -3,6 +3,7 @@ import { showEmail, toEmailKey } from '../../config/email-address.ts';
 import { listAccountSessions } from '../../domain/grants/list-account-sessions.ts';
 import { eraseUser } from '../../domain/lifecycle/end-user.ts';
 import { endUserSessions } from '../../domain/lifecycle/end-user-sessions.ts';
+import { listUserAccess, mayEnter } from '../../domain/users/list-user-access.ts';
 import { updateUser } from '../../domain/users/update-user.ts';
 import { send } from '../../http/exchange.ts';
 import { html } from '../../http/html.ts';
@@ -87,15 +88,17 @@ async function showAccount(request: AccountRequest, sections: readonly AccountSe
   const note = done ? view.language.text(done) : '';
   if (!account) return sendPage(context, 200, renderAccountSignIn(view, note));
   const { isFresh, user } = account;
-  const [sessions, groups, ...shown] = await Promise.all([
+  const [sessions, groups, access, ...shown] = await Promise.all([
     listAccountSessions(call, user.id),
     call.run(selectOwnGroups, { userId: user.id }),
+    listUserAccess(call, user.id),
     ...sections.map((section) => section.show?.(request, view, user) ?? {}),
   ]);
   const page = renderAccount({
     ...view,
     user,
     groups: groups.map(({ name, displayName }) => displayName ?? name),
+    applications: access.filter(mayEnter),
     sessions,
     sections: shown,
     browserDigest: browser.digest,

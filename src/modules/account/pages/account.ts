@@ -1,5 +1,6 @@
 import { type AccountSession, isOfBrowser } from '../../../domain/grants/list-account-sessions.ts';
 import { FRESH_MINUTES } from '../../../domain/login/sign-in-age.ts';
+import type { UserAccess } from '../../../domain/users/list-user-access.ts';
 import type { User } from '../../../domain/users/user.ts';
 import { type Html, html } from '../../../http/html.ts';
 import type { AccountFormView, ShownSection } from '../../../login-page/offer/page-offer.ts';
@@ -35,6 +36,7 @@ ${renderButton(view, 'logout', 'account.signOut', 'second')}
 <p class="alert" role="alert" tabindex="-1" id="alert">${alert}</p>
 ${note && html`<p class="alert note" role="status">${note}</p>`}
 ${!isFresh && renderStale(view)}
+${renderApplications(view)}
 ${renderYou(view)}
 ${renderWays(view)}
 ${renderSessions(view)}
@@ -48,6 +50,18 @@ function renderStale(view: AccountView): Html {
   const { language } = view;
   return html`<div class="alert warn bar"><span>${language.text('account.stale', { duration: language.duration(FRESH_MINUTES, 'minute') })}</span>
 ${renderLoginButton(view, 'LOGIN', 'account.signInAgain')}</div>`;
+}
+
+/** Renders links to the applications that say where a login starts. */
+function renderApplications({ applications, language }: AccountView): Html | false {
+  const items = applications.flatMap(({ name, initiateLoginUri, lastSignedInAt }) => {
+    if (initiateLoginUri === null) return [];
+    const used =
+      lastSignedInAt && html` · ${language.html('account.clients.used', { date: language.date(lastSignedInAt) })}`;
+    const link = html`<a class="over" href="${initiateLoginUri}">${isolate(name)}</a>`;
+    return renderItem(link, html`<bdi dir="ltr">${new URL(initiateLoginUri).host}</bdi>${used ?? ''}`);
+  });
+  return items.length > 0 && renderAccountPanel('applications', language.text('account.applications'), html`${items}`);
 }
 
 function renderYou(view: AccountView): Html {
@@ -127,6 +141,8 @@ interface AccountView extends AccountFormView {
   readonly user: User;
   /** The names of the user's groups. */
   readonly groups: readonly string[];
+  /** The applications that the user may enter. */
+  readonly applications: readonly UserAccess[];
   readonly sessions: readonly AccountSession[];
   readonly sections: readonly ShownSection[];
   /** Identifies this browser in sessions. */
