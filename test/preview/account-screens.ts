@@ -244,7 +244,7 @@ function accountView(language: Language) {
     groups: ['Editors', 'night-shift'],
     applications: [
       { ...APPLICATION, id: '1', name: 'Box office', initiateLoginUri: 'https://tickets.example.com/login' },
-      { ...APPLICATION, id: '2', name: 'Shop', lastSignedInAt: new Date('2026-11-19T18:02:00Z') },
+      { ...APPLICATION, id: USER.id, name: 'Shop', lastSignedInAt: new Date('2026-11-19T18:02:00Z') },
     ],
     sessions: SESSIONS,
     sections: [

@@ -54,14 +54,23 @@ ${renderLoginButton(view, 'LOGIN', 'account.signInAgain')}</div>`;
 
 /** Renders links to the applications that say where a login starts. */
 function renderApplications({ applications, language }: AccountView): Html | false {
-  const items = applications.flatMap(({ name, initiateLoginUri, lastSignedInAt }) => {
+  const items = applications.flatMap((application) => {
+    const { name, initiateLoginUri, lastSignedInAt } = application;
     if (initiateLoginUri === null) return [];
     const used =
       lastSignedInAt && html` · ${language.html('account.clients.used', { date: language.date(lastSignedInAt) })}`;
-    const link = html`<a class="over" href="${initiateLoginUri}">${isolate(name)}</a>`;
-    return renderItem(link, html`<bdi dir="ltr">${new URL(initiateLoginUri).host}</bdi>${used ?? ''}`);
+    return renderItem(
+      renderName(name, application),
+      html`<bdi dir="ltr">${new URL(initiateLoginUri).host}</bdi>${used ?? ''}`,
+    );
   });
   return items.length > 0 && renderAccountPanel('applications', language.text('account.applications'), html`${items}`);
+}
+
+/** Renders the name, which leads to the application if it says where a login starts. */
+function renderName(name: string, application: UserAccess | undefined): Html {
+  const { initiateLoginUri } = application ?? {};
+  return initiateLoginUri ? html`<a class="over" href="${initiateLoginUri}">${isolate(name)}</a>` : isolate(name);
 }
 
 function renderYou(view: AccountView): Html {
@@ -101,11 +110,12 @@ ${sessions.length === 0 && html`<p class="item soft">${language.text('account.se
 }
 
 function renderSession(view: AccountView, session: AccountSession): Html {
-  const { browserDigest, language, providers, user } = view;
+  const { applications, browserDigest, language, providers, user } = view;
   const { applicationId, applicationName, userAgent, beganAt, sid } = session;
   const since = language.html('account.since', { date: language.date(beganAt) });
+  const application = applications.find(({ id }) => id === applicationId);
   return renderItem(
-    isolate(applicationName),
+    renderName(applicationName, application),
     html`${isolate(describeBrowser(userAgent))} · ${renderSignIn(language, session, providers, [since])}`,
     html`<form method="post" action="${view.path}/sessions/end">${renderToken(view)}<input type="hidden" name="application" value="${applicationId}">${
       sid !== undefined && html`<input type="hidden" name="sid" value="${sid}">`

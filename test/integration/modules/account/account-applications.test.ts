@@ -12,8 +12,8 @@ const admin = adminClient(service);
 afterAll(() => fixture.close());
 
 /** Returns the addresses of the links by the names of the applications. */
-function linksOf({ body }: LoginPage): Record<string, string> {
-  const [, panel = ''] = /aria-labelledby="applications">(.*?)<\/section>/s.exec(body) ?? [];
+function linksOf({ body }: LoginPage, section = 'applications'): Record<string, string> {
+  const [, panel = ''] = new RegExp(`aria-labelledby="${section}">(.*?)</section>`, 's').exec(body) ?? [];
   return Object.fromEntries(
     [...panel.matchAll(/<a class="over" href="(.*?)"><bdi>(.*?)<\/bdi>/g)].map(([, uri, name]) => [name, uri]),
   );
@@ -53,4 +53,21 @@ it('lead back to one that everybody may enter once the person has signed in ther
   const { page } = await openAccount(fixture, user);
   expect(Object.values(linksOf(page))).toEqual(['https://start.test/login']);
   expect(page.body).toMatch(/start\.test<\/bdi> · last used/);
+});
+
+it('are also in the rows of where the person is signed in, until the person may not enter any more', async () => {
+  const { id: applicationId, name } = fixture.tenant;
+  const uri = 'https://start.test/login';
+  await admin.updateApplication({ applicationId, initiateLoginUri: uri });
+  const user = await createTestUser(service);
+  await beginSession(fixture, user);
+  const { browser, page } = await openAccount(fixture, user);
+  expect(linksOf(page, 'where')).toEqual({ [name]: uri });
+  await admin.updateApplication({ applicationId, updateMask: { paths: ['initiate_login_uri'] } });
+  const without = await browser.open('/account');
+  expect(without.body).toContain(name);
+  expect(linksOf(without, 'where')).toEqual({});
+  await admin.updateApplication({ applicationId, initiateLoginUri: uri });
+  await restrict(service, applicationId);
+  expect(linksOf(await browser.open('/account'), 'where')).toEqual({});
 });
