@@ -68,6 +68,10 @@ const JOBS = [
   'select_sessions_to_check',
   // A page, of which the same holds.
   'select_oidc_grants_reached',
+  // A page that looks through so many for an action that is frequent.
+  'select_frequent_audit_events',
+  'select_frequent_audit_events_reached',
+  'select_frequent_audit_events_in_application_reached',
   'select_unfinished_changes',
   'select_encrypted',
   'select_expired_invitations',
@@ -87,11 +91,14 @@ const PLANNED_ANEW = [
   'insert_device_login',
   'insert_webhook',
   'remove_bodies_of_erased',
+  // Sends an e-mail.
+  'select_address_facts',
   'select_application_groups',
   'select_audit_events',
   'select_audit_events_by_actor',
   'select_clients_of_resource',
   'select_deliveries',
+  'select_ending_api_keys',
   'select_feed_ends',
   'select_feed_messages_of_types',
   'select_grants_to_check',
