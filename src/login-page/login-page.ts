@@ -97,9 +97,10 @@ async function serve(action: Action, context: HttpContext, isSecure: boolean, pa
     const isForged = action.method === 'POST' && !isOwnForm(browser, fields.token);
     if (isForged) call.outcome = { code: 'unauthenticated' };
     // Admission begins here, so that a browser that sends its form slowly does not count.
-    const answer = () => (isForged ? refuseForm(action, request) : runAction(action, request));
-    const remark = await loginAdmission.run('', answer);
-    if (remark) call.outcome = { code: 'ok', reason: remark.reason, detail: remark.detail };
+    const note = ({ reason, detail }: Remark) => {
+      call.outcome = { code: 'ok', reason, detail };
+    };
+    await loginAdmission.run('', () => (isForged ? refuseForm(action, request) : runAction(action, request, note)));
   };
   // Not the method of the request: over HTTP/2 a client may make one up, and each is a series of metrics.
   await serveCall(parts, context, { protocol: 'login', route: action }, work, (error) => {
@@ -110,7 +111,7 @@ async function serve(action: Action, context: HttpContext, isSecure: boolean, pa
 }
 
 /** Refuses a form that does not come from a page which Usher showed to this browser. */
-async function refuseForm(action: Action, request: LoginRequest): Promise<undefined> {
+async function refuseForm(action: Action, request: LoginRequest): Promise<void> {
   const kind = request.browser.isNew ? 'no-cookie' : 'stale-form';
   if (action.form !== 'script') await showDeadEnd(request, kind);
   else refuse(action.form, request.context, kind, { language: request.languages.languageFor(), place: request.place });
@@ -122,14 +123,16 @@ function viewOf(context: HttpContext, form: string, parts: LoginPageParts): Page
   return { language, place: placeOf(context, form, loginPathOf(parts)) };
 }
 
-/** Runs the action, and shows documented errors on the page. Returns the error or the remark of the action. */
-async function runAction(action: Action, request: LoginRequest): Promise<Remark | undefined> {
+/** Runs the action, and shows documented errors on the page. Notes the error or the remark of the action. */
+async function runAction(action: Action, request: LoginRequest, note: (remark: Remark) => void): Promise<void> {
   try {
-    return (await action.run(request)) ?? undefined;
+    const remark = await action.run(request);
+    if (remark) note(remark);
   } catch (error) {
     if (!(error instanceof ServiceError)) throw error;
+    // Before the answer: the call ends with it, and has its log line then, while the attempt is still being stored.
+    note(error);
     await answerProblem(request, action.form, error);
     if (action.signsInBy) await keepRefusal(request, action.signsInBy, error);
-    return error;
   }
 }

@@ -24,11 +24,19 @@ import { TcpProxy } from '../support/tcp-proxy.ts';
 interface LoggedCall {
   readonly line: Readonly<Record<'requestId' | 'protocol' | 'method' | 'code', string>> & {
     readonly applicationId: string | undefined;
+    /** What a call with a wrong key had instead. */
+    readonly detail: string | undefined;
     /** Undefined, or what matches any reason. */
     readonly reason: unknown;
   };
   readonly answer: Answer;
 }
+
+/** By the message of the refusal. */
+const WRONG_KEYS: Readonly<Record<string, string>> = {
+  'Invalid API key': 'malformed',
+  'Invalid admin key': 'an API key',
+};
 
 const log = new RecordedLog();
 const scanner = new SecretScanner();
@@ -69,9 +77,11 @@ async function callAndKeep(
   const userAgent = `agent-${requestId.slice(4)}`;
   const sent = { ...headers, 'x-request-id': requestId, 'user-agent': userAgent };
   const answer = await call(protocol, service.url, method, fields, sent);
-  // The audit log names methods and request IDs, as the log does.
+  // The audit log names methods and request IDs, as the log does, and attempts name the reason and the request ID.
   const data = method.name === 'ListAuditEvents' ? undefined : answer.data;
-  scanner.keepAll({ [method.name]: { fields, userAgent, data } }, { allowed: [tenant.id] });
+  const attempts = method.name === 'ListSignInAttempts' ? attemptsIn(answer) : [];
+  const allowed = [tenant.id, ...attempts.flatMap(({ reason, requestId }) => [reason, requestId])];
+  scanner.keepAll({ [method.name]: { fields, userAgent, data } }, { allowed });
   const hasApplication = operation.credential === 'apiKey' && answer.message !== 'Invalid API key';
   calls.push({
     line: {
@@ -81,9 +91,14 @@ async function callAndKeep(
       code: answer.code,
       reason: answer.code === 'ok' ? undefined : expect.stringMatching(/^[A-Z_]+$/),
       applicationId: hasApplication ? tenant.id : undefined,
+      detail: WRONG_KEYS[answer.message],
     },
     answer,
   });
+}
+
+function attemptsIn({ data }: Answer): readonly { reason: string; requestId: string }[] {
+  return (data as { signInAttempts?: { reason: string; requestId: string }[] } | undefined)?.signInAttempts ?? [];
 }
 
 /** Makes Postgres refuse every write, and signing keys impossible to decrypt. */
