@@ -78,7 +78,8 @@ const LISTS: Readonly<Record<string, List>> = {
     key: 'recoveryLinkId',
     async open({ service }) {
       const { id: userId } = await createTestUser(service);
-      return { fields: { userId }, add: () => insertRecoveryLink(service.database, userId, 'REVOKED') };
+      const add = () => insertRecoveryLink(service.database, userId, 'REVOKED', service.readClock());
+      return { fields: { userId }, add };
     },
   },
   'AdminService/ListApplications': {

@@ -4,6 +4,7 @@ import type { DescMethodUnary, JsonObject, JsonValue } from '@bufbuild/protobuf'
 import examples from '../../proto/examples.json' with { type: 'json' };
 import type { Operation } from '../../src/api/catalogue.ts';
 import { refusal, success } from './answers.ts';
+import { HOUR } from './clock.ts';
 import type { TestDatabase } from './database.ts';
 import type { Answer } from './protocols.ts';
 import { refuseSignIn } from './restricted-access.ts';
@@ -264,13 +265,14 @@ export async function insertRecoveryLink(
   { sql }: Pick<TestDatabase, 'sql'>,
   userId: string,
   status = 'OPEN',
+  now = new Date(),
 ): Promise<string> {
   const id = randomUUID();
   await sql`
     insert into recovery_links (id, user_id, digest, code_hmac, address_key, removes, created_by, created_at, usable_at,
       expires_at, status, ended_at)
-    values (${id}, ${userId}, ${Buffer.from(id)}, '', '', '{PASSKEYS}', 'admin', now(), now(),
-      now() + interval '1 hour', ${status}, ${status === 'OPEN' ? null : new Date()})`;
+    values (${id}, ${userId}, ${Buffer.from(id)}, '', '', '{PASSKEYS}', 'admin', ${now}, ${now},
+      ${new Date(now.getTime() + HOUR)}, ${status}, ${status === 'OPEN' ? null : now})`;
   return id;
 }
 

@@ -66,6 +66,7 @@ export async function startTestService(options: TestServiceOptions = {}) {
     port: Number(new URL(service.url).port),
     config,
     database,
+    readClock: options.clock ?? (() => new Date()),
     collect: service.collect,
     close,
     [Symbol.asyncDispose]: close,

@@ -33,7 +33,7 @@ test('the text says what to do with the code, and how to get no more of them', a
   const { text } = await sendMail();
   expect(text.replaceAll('\r\n', '\n')).toBe(`048151 is your code for Shop.
 
-Enter it only on login.example.com, in the browser where you asked for it. Valid for: 10 minutes.
+Enter it only on login.example.com, in the browser where you asked for it. It works for 10 minutes.
 Nobody from Shop will ever ask you for it.
 
 You did not ask for it? Then do nothing: without the code nobody gets in.

@@ -1,5 +1,5 @@
 /** Filters of the audit log by what operators type: names, addresses and IDs. */
-import { UUID } from '../../../domain/core/validation.ts';
+import { check, text, UUID } from '../../../domain/core/validation.ts';
 import { type Html, html } from '../../../http/html.ts';
 import { isolate } from '../../../texts/isolate.ts';
 import type { ConsoleRequest } from '../console-request.ts';
@@ -63,6 +63,8 @@ async function resolve(call: ConsoleRequest['call'], parameter: string, typed: s
     const isUser = names.get(id)?.detail.includes('@') === true;
     return { id, things: [], ...(isUser && { kind: 'user' }), ...(names.has(id) && { name: renderNameOf(names, id) }) };
   }
+  // As the list refuses it, before a statement has it.
+  check({ [parameter]: typed }, { [parameter]: text({ max: 255 }) });
   const fitting = (await findNamed(call, typed)).filter(({ kind }) => KINDS[parameter]?.includes(kind));
   const isExact = ({ name, detail }: NamedThing) =>
     [name, detail].some((text) => text.toLowerCase() === typed.toLowerCase());

@@ -1,6 +1,7 @@
 /** What the pages offer to a role: nothing that it may not do. */
 import { readFile, writeFile } from 'node:fs/promises';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { parseOperators } from '../../../../src/config/operators.ts';
 import { RouteTable } from '../../../../src/http/route-table.ts';
 import { findRoute, mayUse } from '../../../../src/modules/console/route.ts';
 import { ROUTES } from '../../../../src/modules/console/routes.ts';
@@ -10,6 +11,7 @@ import { type ConsoleSamples, createConsoleSamples, fillPath } from '../../../su
 import { textOf } from '../../../support/login-browser.ts';
 
 const TEAM = 'tim@example.com';
+const RECOVERER = 'rita@example.com';
 
 let fixture: ConsoleFixture;
 let samples: ConsoleSamples;
@@ -18,7 +20,7 @@ beforeAll(async () => {
   fixture = await ConsoleFixture.open();
   samples = await createConsoleSamples(fixture);
   const text = await readFile(fixture.operatorsFile, 'utf8');
-  await writeFile(fixture.operatorsFile, `${text}${TEAM} team ${fixture.tenant.id}\n`);
+  await writeFile(fixture.operatorsFile, `${text}${TEAM} team ${fixture.tenant.id}\n${RECOVERER} viewer recover\n`);
   await vi.waitFor(() => fixture.signIn(TEAM), { timeout: 30_000, interval: 200 });
 });
 
@@ -42,20 +44,21 @@ async function collectOffers(browser: ConsoleBrowser): Promise<Set<string>> {
   return offers;
 }
 
-test.each([...Object.entries(OPERATORS).map(([role, email]) => ({ role, email })), { role: 'team', email: TEAM }])(
-  '$email is offered no link and no form that the role $role cannot use',
-  async ({ role, email }) => {
-    const offers = await collectOffers(await fixture.signIn(email));
-    expect(offers.size).toBeGreaterThan(10);
-    const operator = { role, applicationIds: [fixture.tenant.id] } as unknown as SignedInOperator;
-    const refused = [...offers].filter((offer) => {
-      const [method = '', path = ''] = offer.split(' ');
-      const found = findRoute(new RouteTable(ROUTES), method, path.split('?')[0] ?? '');
-      return !found || !mayUse(found, operator);
-    });
-    expect(refused).toEqual([]);
-  },
-);
+test.each([
+  ...Object.entries(OPERATORS).map(([role, email]) => ({ role, email })),
+  { role: 'team', email: TEAM },
+  { role: 'viewer recover', email: RECOVERER },
+])('$email is offered no link and no form that the role $role cannot use', async ({ email }) => {
+  const offers = await collectOffers(await fixture.signIn(email));
+  expect(offers.size).toBeGreaterThan(10);
+  const operator = parseOperators(await readFile(fixture.operatorsFile, 'utf8')).get(email) as SignedInOperator;
+  const refused = [...offers].filter((offer) => {
+    const [method = '', path = ''] = offer.split(' ');
+    const found = findRoute(new RouteTable(ROUTES), method, path.split('?')[0] ?? '');
+    return !found || !mayUse(found, operator);
+  });
+  expect(refused).toEqual([]);
+});
 
 test('no link leads to an error', async () => {
   const browser = await fixture.signIn(OPERATORS.admin);
