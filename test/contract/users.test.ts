@@ -1,7 +1,7 @@
 /** Users, as applications and as operators see them. Pages: lists.test.ts. What is refused: see events.test.ts. */
 import { randomUUID } from 'node:crypto';
 import type { JsonObject } from '@bufbuild/protobuf';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { AdminService } from '../../gen/usher/v1/admin_pb.ts';
 import { AuthService } from '../../gen/usher/v1/auth_pb.ts';
 import { UserService } from '../../gen/usher/v1/user_pb.ts';
@@ -322,7 +322,8 @@ describe('an operator', () => {
     const mark = `deleted-${Date.now()}`;
     const { id: userId } = await createTestUser(service, { email: `${mark}@example.com`, walletAddress: mark });
     await admin.deleteUser({ userId });
-    expect(await tablesWith(mark)).toEqual(['users']);
+    // The notice to the user is sent first.
+    await vi.waitFor(async () => expect(await tablesWith(mark)).toEqual(['users']), { timeout: 30_000, interval: 100 });
     await admin.eraseUser({ userId });
     expect(await tablesWith(mark)).toEqual([]);
   });
