@@ -21,4 +21,4 @@ document.querySelector('#lang')?.addEventListener('change', ({ target }) => targ
 // A page that the browser restores from its history must not stay busy.
 window.addEventListener('pageshow', (event) => event.persisted && setBusy(''));
 // A field that was wrong gets the focus, because the next step is to fill it in again. It is described by the alert.
-if (alert?.textContent) (document.querySelector('[aria-invalid][aria-describedby=alert]') ?? alert).focus();
+if (alert?.textContent) (document.querySelector('[aria-invalid]') ?? alert).focus();
