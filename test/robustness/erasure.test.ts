@@ -136,6 +136,8 @@ test('removes what a call has half stored when the erasure comes', async () => {
     create trigger gate before insert on login_codes for each row execute function wait_at_gate();
     create trigger gate before update on login_intents for each row when (old.completed_at is null)
       execute function wait_at_gate()`);
+  const locked = () => sql`
+    select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;
   const waiters = () => sql`
     select from pg_stat_activity where datname = current_database() and wait_event = 'PgSleep'`;
   /** Each returns a call up to its last step, which stops at the gate of the table. */
@@ -199,9 +201,14 @@ test('removes what a call has half stored when the erasure comes', async () => {
     await sql`insert into gate values (${table})`;
     const acted = run();
     await expect.poll(waiters).not.toEqual([]);
-    await admin.eraseUser({ userId: person.id });
+    let isErased = false;
+    const erased = admin.eraseUser({ userId: person.id }).then(() => {
+      isErased = true;
+    });
+    // It waits for a call that has changed the user.
+    await expect.poll(async () => isErased || (await locked()).length > 0).toBe(true);
     await sql`delete from gate`;
-    await acted;
+    await Promise.all([acted, erased]);
     const find = async (texts: string[]) => tablesWith(await dumpDatabase(service.database), texts);
     await expect.poll(() => find(person.traces), { message: `act ${act}` }).toEqual([]);
     for (const table of await find([person.id])) expect(MAY_KEEP_THE_ID, `act ${act}`).toContain(table);

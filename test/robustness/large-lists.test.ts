@@ -60,6 +60,8 @@ test('every list reads as many pages of memory among many rows as among few', as
       ListDeliveries: [{ webhookId }],
       ListGroupMembers: [{ groupId }],
       ListGrants: [{}, { userId: ownerId }],
+      ListRecoveryLinks: [{ userId: ownerId }],
+      ListSignInAttempts: [{ userId: ownerId }, { applicationId }],
       ListUserApplications: [{ userId: ownerId }],
       ListUserGroups: [{ userId: ownerId }],
       ListUserGrants: [{ userId: ownerId }],
