@@ -26,11 +26,13 @@ export function sendError(context: HttpContext, error: ServiceError | HttpError)
   sendJson(context, statusOfError(code, reason), JSON.stringify(envelope), headers);
 }
 
-/** Names the media type that is taken instead of one that is refused (RFC 9110, section 15.5.16). */
+/** Names the media type or the encoding that is taken instead of one that is refused (RFC 9110, section 15.5.16). */
 function sendHttpError(context: HttpContext, { reason, takes }: HttpError): void {
   if (takes === undefined) return void sendFailure(context, reason);
-  const errors = [{ field: 'Content-Type', message: `must be ${takes}` }];
-  sendJson(context, HTTP_ERRORS[reason][0], renderFailure(reason, errors), { accept: takes });
+  const { header, value } = takes;
+  const errors = [{ field: header, message: `must be ${value}` }];
+  const name = header === 'Content-Type' ? 'accept' : 'accept-encoding';
+  sendJson(context, HTTP_ERRORS[reason][0], renderFailure(reason, errors), { [name]: value });
 }
 
 const STATUSES: Record<ErrorCode, number> = {

@@ -16,13 +16,18 @@ export type HttpErrorReason = keyof typeof HTTP_ERRORS;
 
 export type RenderError = (reason: HttpErrorReason) => string;
 
+interface Acceptable {
+  readonly header: 'Content-Type' | 'Content-Encoding';
+  readonly value: string;
+}
+
 export class HttpError extends Error {
   readonly reason: HttpErrorReason;
   readonly status: number;
-  /** The media type that the path takes, if it has refused another one. */
-  readonly takes: string | undefined;
+  /** What the path takes in the place of what it has refused. */
+  readonly takes: Acceptable | undefined;
 
-  constructor(reason: HttpErrorReason, takes?: string) {
+  constructor(reason: HttpErrorReason, takes?: Acceptable) {
     const [status, message] = HTTP_ERRORS[reason];
     super(message);
     this.reason = reason;

@@ -82,11 +82,14 @@ it('leads to rows that are there, and say what to do', async () => {
     expect(page).toMatch(new RegExp(`<tr id="error-${reason}">.*<p>(Send|Register) `));
 });
 
-it('names the media types that it takes instead of another one', async () => {
+it('names the media types and the encoding that it takes instead of another one', async () => {
   const key = { 'x-api-key': tenant.apiKey };
   const rest = await post('/api/sessions/check', { ...key, 'content-type': 'application/x-www-form-urlencoded' });
   expect(rest).toMatchObject({ status: 415, headers: { accept: 'application/json' } });
   expect(JSON.parse(rest.body).errors).toEqual([{ field: 'Content-Type', message: 'must be application/json' }]);
+  const zipped = await post('/api/sessions/check', { ...key, 'content-encoding': 'gzip' });
+  expect(zipped).toMatchObject({ status: 415, headers: { 'accept-encoding': 'identity' } });
+  expect(JSON.parse(zipped.body).errors).toEqual([{ field: 'Content-Encoding', message: 'must be identity' }]);
   const rpc = await post('/usher.v1.SessionService/CheckSession', { ...key, 'content-type': 'text/plain' });
   expect(rpc.status).toBe(415);
   expect(rpc.body).toContain('must be one of application/json');

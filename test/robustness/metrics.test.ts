@@ -13,6 +13,7 @@ import { createDirectory } from '../support/directory.ts';
 import { findFreePort } from '../support/free-port.ts';
 import { type HttpRequest, openHttpClient, request } from '../support/http.ts';
 import { LoginFixture } from '../support/login-fixture.ts';
+import { MailServer } from '../support/mail-server.ts';
 import { METRICS_DIRECTORY, readDashboard, readPage, SKIPS_PROMETHEUS } from '../support/metric-documents.ts';
 import { MEASURED, openMetrics, type Scrape, scrape } from '../support/metrics.ts';
 import { startUsher, type UsherProcess } from '../support/process.ts';
@@ -143,9 +144,10 @@ test.skipIf(SKIPS_PROMETHEUS)(
   'a real Prometheus answers every query of the dashboard and evaluates every alert',
   async () => {
     await using database = await cloneDatabase();
+    await using mail = await MailServer.start();
     await using main = await startUsher(
       database.url,
-      { METRICS_PORT: '0', LOGIN_METHODS: 'wallet' },
+      { METRICS_PORT: '0', LOGIN_METHODS: 'wallet', SMTP_URL: mail.url, MAIL_FROM: 'usher@usher.test' },
       { keepsLog: true },
     );
     await using prometheus = await Prometheus.start(new URL(await metricsUrlOf(main)).host);

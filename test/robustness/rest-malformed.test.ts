@@ -30,12 +30,12 @@ const { service, tenant, webhookId } = fixture;
 afterAll(() => fixture.close());
 
 describe('over HTTP/1.1', () => {
-  test.each(MALFORMED)('returns $status for $title', async ({ bytes, status, message, errors, allow, kept }) => {
+  test.each(MALFORMED)('returns $status for $title', async ({ bytes, status, message, errors, help, allow, kept }) => {
     using connection = await RawConnection.open(service.port);
     connection.send(fill(bytes));
     const reply = await connection.reply();
 
-    expectFailure(reply, status, { message, errors });
+    expectFailure(reply, status, { message, errors, help });
     expect(reply.headers.allow).toBe(allow);
     if (kept) {
       await expectHealthy(connection);
@@ -148,23 +148,37 @@ describe('over HTTP/1.1', () => {
 
 describe('over HTTP/2', () => {
   const exchange = { ':method': 'POST', ':path': '/api/oauth/exchange' };
+  const noEncoding = [{ field: 'Content-Encoding', message: 'must be identity' }];
   /** One of each kind: what is refused is the same as over HTTP/1.1. */
-  const malformed: [title: string, headers: Record<string, string>, status: number, message: string, body?: Buffer][] =
+  const malformed: [
+    title: string,
+    headers: Record<string, string>,
+    status: number,
+    message: string,
+    body?: Buffer,
+    errors?: Row['errors'],
+  ][] = [
+    ['an invalid :authority', { ':authority': '1.2.3.256' }, 400, 'Invalid host'],
+    ['an invalid host', { host: 'a,b:c' }, 400, 'Invalid host'],
+    ['TRACE', { ':method': 'TRACE' }, 405, 'Method not allowed'],
+    ['an unknown expectation', { expect: 'a miracle' }, 417, 'Expectation failed'],
+    ['a percent-encoded NUL', { ':path': '/api/webhooks/%00' }, 400, 'Invalid webhook ID format'],
+    ['an ID of 10 KB', { ':path': `/api/webhooks/${'a'.repeat(10_000)}` }, 400, 'Invalid webhook ID format'],
+    ['a body that is not JSON', exchange, 400, 'Validation failed', Buffer.from('{{{')],
     [
-      ['an invalid :authority', { ':authority': '1.2.3.256' }, 400, 'Invalid host'],
-      ['an invalid host', { host: 'a,b:c' }, 400, 'Invalid host'],
-      ['TRACE', { ':method': 'TRACE' }, 405, 'Method not allowed'],
-      ['an unknown expectation', { expect: 'a miracle' }, 417, 'Expectation failed'],
-      ['a percent-encoded NUL', { ':path': '/api/webhooks/%00' }, 400, 'Invalid webhook ID format'],
-      ['an ID of 10 KB', { ':path': `/api/webhooks/${'a'.repeat(10_000)}` }, 400, 'Invalid webhook ID format'],
-      ['a body that is not JSON', exchange, 400, 'Validation failed', Buffer.from('{{{')],
-      ['a body in gzip', { ...exchange, 'content-encoding': 'gzip' }, 415, 'Unsupported media type', gzipSync('{}')],
-      ['an oversize body', exchange, 413, 'Payload too large', Buffer.alloc(MAX_BODY_BYTES + 1, ' ')],
-    ];
+      'a body in gzip',
+      { ...exchange, 'content-encoding': 'gzip' },
+      415,
+      'Unsupported media type',
+      gzipSync('{}'),
+      noEncoding,
+    ],
+    ['an oversize body', exchange, 413, 'Payload too large', Buffer.alloc(MAX_BODY_BYTES + 1, ' ')],
+  ];
 
-  test.each(malformed)('refuses %s and keeps the connection', async (_, headers, status, message, body) => {
+  test.each(malformed)('refuses %s and keeps the connection', async (_, headers, status, message, body, errors) => {
     using client = openHttp2Session(service.url);
-    expectFailure(await client.exchange({ ...fixture.http2, ...headers }, body), status, { message });
+    expectFailure(await client.exchange({ ...fixture.http2, ...headers }, body), status, { message, errors });
     fixture.expectWebhook(await client.exchange(fixture.http2));
   });
 
@@ -196,13 +210,13 @@ function fill(bytes: string | Buffer): Buffer {
 function expectFailure(
   reply: Pick<RawReply, 'status' | 'headers' | 'body'>,
   status: number,
-  { message, errors }: { message: string; errors?: Row['errors'] },
+  { message, errors, help }: { message: string; errors?: Row['errors']; help?: Row['help'] },
 ): void {
   expect(reply.status).toBe(status);
   expect(reply.headers['content-type']).toBe('application/json');
   expect(reply.headers['x-request-id']).toMatch(/^[\w.:+/=-]{1,128}$/);
   const { errors: reported, ...envelope } = JSON.parse(reply.body);
-  expect(envelope).toEqual({ status: false, message, reason: expect.any(String) });
+  expect(envelope).toEqual({ status: false, message, reason: expect.any(String), help });
   checkReason(envelope.reason, message);
   if (errors) expect(reported).toEqual(errors);
   else if (message !== 'Validation failed') expect(reported).toBeUndefined();

@@ -6,6 +6,7 @@ import { HealthCheckResponseSchema } from '../../gen/health/v1/health_pb.ts';
 import { GetWebhookRequestSchema, GetWebhookResponseSchema, WebhookService } from '../../gen/usher/v1/webhook_pb.ts';
 import { type HttpClient, openHttpClient } from '../support/http.ts';
 import { ended, openHttp2Session, readReply } from '../support/http2-session.ts';
+import { KEY_HELP } from '../support/malformed-requests.ts';
 import {
   CONNECT,
   call,
@@ -20,6 +21,8 @@ import { openWebhookFixture } from '../support/webhook-fixture.ts';
 
 const PROCEDURE = '/usher.v1.WebhookService/GetWebhook';
 const MAX_MESSAGE_BYTES = 65_536;
+/** What a unary RPC takes. */
+const TYPES = 'application/json, application/proto, application/grpc, application/grpc-web, application/grpc-web-text';
 const GRPC = protocolNamed('gRPC over HTTP/2');
 
 const fixture = await openWebhookFixture({ config: { shutdownTimeoutMs: 500 } });
@@ -41,6 +44,7 @@ interface Expected {
   /** The text, or what matches it. */
   readonly message: string;
   readonly fields: readonly string[];
+  readonly help?: string;
   /** The HTTP status, over Connect. */
   readonly status: number;
 }
@@ -57,7 +61,13 @@ const tooLarge: Expected = {
   status: 413,
 };
 const tooLate: Expected = { code: 'deadline_exceeded', message: 'Deadline exceeded', fields: [], status: 504 };
-const wrongKey: Expected = { code: 'unauthenticated', message: 'Invalid API key', fields: [], status: 401 };
+const wrongKey: Expected = {
+  code: 'unauthenticated',
+  message: 'Invalid API key',
+  fields: [],
+  help: KEY_HELP,
+  status: 401,
+};
 const unknownCompression = {
   ...tooLarge,
   code: 'unimplemented',
@@ -170,7 +180,13 @@ describe.each(RPC_PROTOCOLS)('over $name', (protocol) => {
   const unsupported = {
     code: 'invalid_argument',
     message: 'Unsupported media type',
-    details: expect.arrayContaining(because('UNSUPPORTED_MEDIA_TYPE')),
+    details: [
+      {
+        type: 'google.rpc.BadRequest',
+        debug: { fieldViolations: [{ field: 'Content-Type', description: `must be one of ${TYPES}` }] },
+      },
+      ...because('UNSUPPORTED_MEDIA_TYPE'),
+    ],
   };
   const invalidHost = { status: false, message: 'Invalid host', reason: 'INVALID_HOST' };
   const refused: [status: number, what: string, value: string, body: Record<string, unknown>][] = [

@@ -1,10 +1,10 @@
 /** Reads error details by the original schema of Google's, and checks the reason of every error. */
 import type { ConnectError } from '@connectrpc/connect';
-import { BadRequest, ErrorInfo } from 'nice-grpc-error-details';
+import { BadRequest, ErrorInfo, Help } from 'nice-grpc-error-details';
 import { ERRORS } from '../../src/domain/core/errors.ts';
 import { HTTP_ERRORS } from '../../src/http/errors.ts';
 
-/** Returns the reason, and which fields are wrong. @throws if there is not exactly one reason, in Usher's domain */
+/** Returns the reason, which fields are wrong, and where to read on. @throws if there is not exactly one reason, in Usher's domain */
 export function readErrorDetails(error: ConnectError) {
   const read = <T>(type: string, decode: (bytes: Uint8Array) => T) =>
     error.details
@@ -15,6 +15,7 @@ export function readErrorDetails(error: ConnectError) {
   return {
     info,
     fieldViolations: read('google.rpc.BadRequest', BadRequest.decode).flatMap((each) => each.fieldViolations),
+    links: read('google.rpc.Help', Help.decode).flatMap((each) => each.links),
   };
 }
 

@@ -1,5 +1,5 @@
 /** HTTP/1.1 requests, byte for byte, that have been used to smuggle requests, to bypass routes, or to crash servers. */
-import { REDIRECT_URI } from './service.ts';
+import { PUBLIC_URL, REDIRECT_URI } from './service.ts';
 
 export const MAX_BODY_BYTES = 65_536;
 
@@ -7,6 +7,7 @@ interface Answer {
   readonly status: number;
   readonly message: string;
   readonly errors?: readonly { readonly field: string; readonly message: string }[];
+  readonly help?: string;
   readonly allow?: string;
   /** Whether the connection stays open. */
   readonly kept: boolean;
@@ -25,15 +26,23 @@ export const LOGIN = '/api/oauth/generate-auth-url?clientId={client}';
 export const UNFINISHED = `POST ${LOGIN} HTTP/1.1\r\n${HOST}${KEY}Content-Length: 100\r\n\r\n{"state":`;
 export const HEALTHY = `GET ${WEBHOOK} HTTP/1.1\r\n${HOST}${KEY}\r\n`;
 
+/** Where the error of a wrong key leads to. */
+export const KEY_HELP = `${PUBLIC_URL}/docs/errors#error-INVALID_API_KEY`;
+
 const badRequest: Answer = { status: 400, message: 'Bad request', kept: false };
 const invalidHost: Answer = { status: 400, message: 'Invalid host', kept: true };
 const tooLong: Answer = { status: 431, message: 'Request header fields too large', kept: false };
 const notFound: Answer = { status: 404, message: 'Not found', kept: true };
 const notAllowed: Answer = { status: 405, message: 'Method not allowed', kept: true };
-const unsupported: Answer = { status: 415, message: 'Unsupported media type', kept: true };
+const unsupported = (field: string, message: string): Answer => ({
+  status: 415,
+  message: 'Unsupported media type',
+  kept: true,
+  errors: [{ field, message }],
+});
 const unexpected: Answer = { status: 417, message: 'Expectation failed', kept: true };
 const tooLarge: Answer = { status: 413, message: 'Payload too large', kept: false };
-const noKey: Answer = { status: 401, message: 'Invalid API key', kept: true };
+const noKey: Answer = { status: 401, message: 'Invalid API key', help: KEY_HELP, kept: true };
 const invalidId: Answer = { status: 400, message: 'Invalid webhook ID format', kept: true };
 const invalid = (field: string, message: string): Answer => ({
   status: 400,
@@ -165,14 +174,17 @@ const BODIES = [
     ...['{"a":'.repeat(10_000) + 1 + '}'.repeat(10_000), '"s","state":7'],
   ]),
   ...rows('the state', invalid('state', notWellFormed), withState, ['"\\ud800"', '"a\\u0000b"']),
-  ...rows('the content type', unsupported, (type) => post('{}', { type }), [
+  ...rows('the content type', unsupported('Content-Type', 'must be application/json'), (type) => post('{}', { type }), [
     ';;;',
     '*/*',
     'application/json, text/plain',
   ]),
-  ...rows('the encoding', unsupported, (name) => post('{}', { headers: `Content-Encoding: ${name}\r\n` }), [
-    ...['gzip', '__proto__'],
-  ]),
+  ...rows(
+    'the encoding',
+    unsupported('Content-Encoding', 'must be identity'),
+    (name) => post('{}', { headers: `Content-Encoding: ${name}\r\n` }),
+    [...['gzip', '__proto__']],
+  ),
   ...rows('the length', tooLarge, (length) => post('{}').toString().replace('Length: 2', `Length: ${length}`), [
     ...['65537', '9007199254740993'],
   ]),

@@ -45,12 +45,14 @@ interface Outcome {
   readonly message: string;
   /** The names of the fields that are wrong. */
   readonly fields: readonly string[];
+  /** Where to read on about an error. */
+  readonly help?: string | undefined;
   /** The message of a success, encoded. */
   readonly payload: Buffer;
 }
 
 /** An outcome with its message decoded. */
-export interface Answer extends Omit<Outcome, 'payload'> {
+export interface Answer extends Omit<Outcome, 'help' | 'payload'> {
   /** The response as JSON, every field present; undefined for an error. */
   readonly data: JsonValue | undefined;
 }
@@ -160,7 +162,7 @@ export async function send(protocol: Protocol, url: string, each: Call): Promise
 }
 
 export function answerOf(protocol: Protocol, { output }: DescMethodUnary, reply: RawReply): Answer {
-  const { payload, ...answer } = protocol.read(reply);
+  const { help: _, payload, ...answer } = protocol.read(reply);
   if (answer.code !== 'ok') return { ...answer, data: undefined };
   if (protocol.kind === 'rest') return { ...answer, data: JSON.parse(payload.toString()).data };
   const message = protocol.isJson ? fromJson(output, JSON.parse(payload.toString())) : fromBinary(output, payload);
@@ -260,7 +262,7 @@ function readRest({ status, headers, bytes }: RawReply): Outcome {
   if (!isEnvelope) throw new Error(`The body is not the envelope: ${bytes}`);
   if (!isSuccess) checkReason(reason, message);
   const fields = violations.map(({ field }) => String(field));
-  return { code: REST_CODES[status] ?? String(status), message, fields, payload: isSuccess ? bytes : NOTHING };
+  return { code: REST_CODES[status] ?? String(status), message, fields, help, payload: isSuccess ? bytes : NOTHING };
 }
 
 function readConnect({ status, headers, bytes }: RawReply): Outcome {
@@ -298,8 +300,10 @@ function toSuccess(payload: Buffer): Outcome {
 }
 
 function toFailure(error: ConnectError): Outcome {
-  const { info, fieldViolations } = readErrorDetails(error);
+  const { info, fieldViolations, links } = readErrorDetails(error);
   checkReason(info.reason, error.rawMessage);
   const fields = fieldViolations.map(({ field }) => field);
-  return { code: codeToString(error.code), message: error.rawMessage, fields, payload: NOTHING };
+  const [help, ...others] = links.map(({ url }) => url);
+  if (others.length > 0) throw new Error(`Several pages: ${JSON.stringify(links)}`);
+  return { code: codeToString(error.code), message: error.rawMessage, fields, help, payload: NOTHING };
 }

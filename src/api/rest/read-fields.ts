@@ -119,7 +119,9 @@ function requireJson(request: NodeRequest): void {
   // Almost every request says one of these, which need no parser.
   const isJson =
     ['', JSON_TYPE].includes(headerOf(request, 'content-type') ?? '') || isJsonInUtf8(readMediaType(request));
-  if (!isJson || encoding.toLowerCase() !== 'identity') throw new HttpError('UNSUPPORTED_MEDIA_TYPE', JSON_TYPE);
+  if (!isJson) throw new HttpError('UNSUPPORTED_MEDIA_TYPE', { header: 'Content-Type', value: JSON_TYPE });
+  if (encoding.toLowerCase() !== 'identity')
+    throw new HttpError('UNSUPPORTED_MEDIA_TYPE', { header: 'Content-Encoding', value: 'identity' });
 }
 
 const isJsonInUtf8 = ({ name, isUtf8 }: MediaType): boolean => name === JSON_TYPE && isUtf8;
