@@ -16,7 +16,7 @@ import type { Entry } from '../support/record-entries.ts';
 
 const CALLS = 50;
 
-test('a call passes at most 25 files down to the database in 10 changes of folder, and CONTRIBUTING.md names them', async () => {
+test('a call passes at most 26 files down to the database in 10 changes of folder, and CONTRIBUTING.md names them', async () => {
   await using stack = new AsyncDisposableStack();
   const { fixtures, environment, directory } = await prepareDatabase(stack, CALLS, () => {});
   const preloads = ['../lab/bench/report-port.js', '../support/record-entries.ts'];
@@ -50,7 +50,7 @@ test('a call passes at most 25 files down to the database in 10 changes of folde
     const outside = files.filter((file) => !isInsideDatabase(file));
     const folders = files.map((file) => file.split('/')[0]);
     const changes = folders.filter((folder, at) => at > 0 && folder !== folders[at - 1]);
-    expect(outside.length, `${name}: ${outside.join(', ')}`).toBeLessThanOrEqual(25);
+    expect(outside.length, `${name}: ${outside.join(', ')}`).toBeLessThanOrEqual(26);
     expect(changes.length, `${name}: ${files.join(', ')}`).toBeLessThanOrEqual(10);
     for (const file of outside) shown.add(`src/${file}`);
   }
