@@ -23,7 +23,11 @@ const SHORT_LIST = 10;
 
 type UserSession = Awaited<ReturnType<typeof listUserSessions>>['rows'][number];
 
-export async function renderActivity(request: ConsoleRequest, userId: string): Promise<Html> {
+/** Renders the button for the top of the page, where no row is before it, and the panels. */
+export async function renderActivity(
+  request: ConsoleRequest,
+  userId: string,
+): Promise<{ readonly end: Html | false; readonly panels: Html }> {
   const { call, operator, parts } = request;
   const page = { userId, pageSize: SHORT_LIST };
   const [sessions, events] = await Promise.all([
@@ -34,14 +38,15 @@ export async function renderActivity(request: ConsoleRequest, userId: string): P
   const path = `/users/${userId}`;
   const log = html`<a class="small" href="/audit?${new URLSearchParams({ resource: userId }).toString()}">In the audit log</a>`;
   const all = sessions.nextPageToken !== '' && html`<a class="small" href="${path}/sessions">All sessions</a>`;
-  return html`${renderPanel(
+  const end = mayEnd && renderActionButton(`${path}/end-sessions`, 'End all sessions', 'danger');
+  const panels = html`${renderPanel(
     'live',
     'Live sessions',
     renderRows(
       { labelledBy: 'live', columns: sessionColumns(request), rows: sessions.rows, empty: NO_SESSION },
       'table',
     ),
-    html`<div class="actions end">${all}${mayEnd && renderActionButton(`${path}/end-sessions`, 'End all sessions', 'danger')}</div>`,
+    all,
     'panel tight',
   )}
 ${renderPanel(
@@ -50,6 +55,7 @@ ${renderPanel(
   await renderAuditList(request, events.rows, { level: 3, empty: 'No events in the log.', isOfResource: true }),
   log,
 )}`;
+  return { end, panels };
 }
 
 const NO_SESSION = 'No live session.';

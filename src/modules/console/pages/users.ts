@@ -162,6 +162,7 @@ export async function showUser(request: ConsoleRequest): Promise<ConsolePage> {
     renderWays(request, user),
     renderAccess(request, user),
   ]);
+  const activity = await renderActivity(request, user.id);
   const path = `/users/${user.id}`;
   const name = user.name ?? showEmail(user.email);
   return {
@@ -173,7 +174,7 @@ export async function showUser(request: ConsoleRequest): Promise<ConsolePage> {
 <h1>${isolate(name)}</h1>
 <p class="soft">${isolate(showEmail(user.email))} ${renderTag(user)}</p>
 </div>
-<div class="actions tight">${operator.mayRecover && renderLinkButton(`${path}/recovery`, `${nameShortly(user)} has lost …`, '')}${
+<div class="actions tight">${operator.mayRecover && renderLinkButton(`${path}/recovery`, `${nameShortly(user)} has lost …`, '')}${activity.end}${
       includesRole(operator.role, 'support') && renderActions(user, path)
     }</div>
 </div>
@@ -200,7 +201,7 @@ ${renderPanel(
   ]),
 )}
 ${isAdmin && renderEdit(request.context.path === path ? request : withoutProblem(request), user, path, version)}
-${await renderActivity(request, user.id)}
+${activity.panels}
 ${isAdmin && renderEnd(path)}`,
   };
 }
