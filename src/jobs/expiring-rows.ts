@@ -7,7 +7,7 @@ import { sessionIds } from '../database/schema/session-schema.ts';
 import { DAY_MS, type ExpiringRows } from '../database/schema/table-facts.ts';
 import { TABLES } from '../database/schema/tables.ts';
 import { nullable, p, type RowOfType, statement, t } from '../database/sql/template.ts';
-import { OWN_APPLICATION_IDS } from '../domain/core/own-applications.ts';
+import { ownApplicationIds } from '../domain/core/own-applications.ts';
 import { DELETED_EVENT_DAYS } from '../domain/events/attendee.ts';
 import { pause } from '../pause.ts';
 
@@ -109,7 +109,7 @@ const deleteSessions = statement('delete_sessions')`
 
 /** Anybody can begin a login of OpenID Connect or of the account page, and fill its row. So the row goes with the login. */
 const isAbandoned = sql`${loginIntents.completedAt} is null and (${loginIntents.responseMode} <> '' or
-    ${loginIntents.applicationId} in (${sql.raw(OWN_APPLICATION_IDS.map((id) => `'${id}'`).join(', '))}))`;
+    ${loginIntents.applicationId} in ${ownApplicationIds})`;
 
 const ABANDONED: ExpiringRows = { expiresAt: loginIntents.expiresAt, only: isAbandoned, mark: 'abandoned-logins' };
 

@@ -14,6 +14,11 @@ export function isolate(text: string): Html {
   return html`<bdi>${withoutDirectionControls(text)}</bdi>`;
 }
 
+/** Renders texts on one line, each in isolation. */
+export function isolateAll(texts: readonly string[], separator = ', '): Html {
+  return html`${texts.map((text, index) => html`${index > 0 && separator}${isolate(text)}`)}`;
+}
+
 /** Renders an e-mail address in isolation. Lines break after its @ and before its dots, as people read it. */
 export function renderAddress(email: string): Html {
   const parts = withoutDirectionControls(showEmail(email)).split(/(?<=@)|(?=\.)/);

@@ -2,17 +2,12 @@
  * Plants one fault of the list at a time, and requires that the named test fails, while another passes: noticed by what
  * says so, not because the service does not start. Takes a regular expression to choose faults by.
  */
-import { rm } from 'node:fs/promises';
 import { layOutTable } from '../lab/bench/report/lay-out-table.ts';
 import type { RunTest } from '../lab/faults/fault.ts';
-import { FaultWorker } from '../lab/faults/fault-worker.ts';
-import { startTemplateServer } from '../support/postgres.ts';
-import { createTemporaryDirectory } from '../support/temporary-directory.ts';
+import { type FaultWorker, openFaultWorkers } from '../lab/faults/fault-worker.ts';
 import { type Fault, plantFault } from './fault.ts';
 import { FAULTS } from './faults/faults.ts';
 
-/** More than cores: a fault often makes its test wait. */
-const WORKERS = 4;
 /** A test that hangs ends by its own limit before. */
 const TIMEOUT_MS = 300_000;
 /** With a fault, a test may take so many times as long as the slowest test of its file without one. */
@@ -29,23 +24,13 @@ const secondsSince = (instant: number) => ((performance.now() - instant) / 1_000
 const results = new Map<Fault, readonly string[]>();
 let hasMissed = false;
 
-await using stack = new AsyncDisposableStack();
-const temporary = await createTemporaryDirectory();
-stack.defer(() => rm(temporary, { recursive: true, force: true }));
-process.env.TMPDIR = temporary;
-const postgres = await startTemplateServer(temporary);
-stack.defer(() => postgres.close());
-process.env.TEMPLATE_SERVER_URL = postgres.url;
-
 // The largest come first, so that the workers end together.
 const waiting = Object.values(Object.groupBy(faults, ({ test }) => test))
   .map((group = []) => group)
   .toSorted((a, b) => a.length - b.length);
-const workers: FaultWorker[] = [];
-for (let count = 0; count < Math.min(WORKERS, waiting.length); count++)
-  workers.push(stack.use(await FaultWorker.create()));
+await using opened = await openFaultWorkers([], waiting.length);
 await Promise.all(
-  workers.map(async (worker) => {
+  opened.workers.map(async (worker) => {
     for (let group = waiting.pop(); group; group = waiting.pop()) await tryGroup(worker, group);
   }),
 );

@@ -86,8 +86,8 @@ const DOMAIN = 'usher';
 
 /**
  * Returns the error details that clients of every language know: `google.rpc.BadRequest`, if there are violations,
- * `google.rpc.ErrorInfo`, and `google.rpc.Help`, if there is a page to read. They are encoded by hand: the packages with their schema have 35 MB and more, and a copy of the
- * schema would clash with the original in clients that have both.
+ * `google.rpc.ErrorInfo`, and `google.rpc.Help`, if there is a page to read. They are encoded by hand: the packages with
+ * their schema have 35 MB and more, and a copy of the schema would clash with the original in clients that have both.
  */
 export function toErrorDetails({ reason, violations = [], help }: Explained): Detail[] {
   const info: Detail = {

@@ -24,7 +24,7 @@ export const invitations = pgTable(
     groupIds: uuid('group_ids').array().notNull().default([]),
     createdAt: instant('created_at').notNull(),
     expiresAt: instant('expires_at').notNull(),
-    /** When somebody last signed in on behalf of the user, which accepts nothing. */
+    /** When somebody first signed in on behalf of the user, which accepts nothing. */
     onBehalfAt: instant('on_behalf_at'),
     /** When the user first signed in after the invitation. */
     acceptedAt: instant('accepted_at'),

@@ -35,8 +35,7 @@ export async function createApiKey(
     use: textOrEmpty(oneOf(KEY_USES)),
   });
   const { apiKey, apiKeyId, digest } = newApiKey();
-  const given = { ...fields, use: fields.use || 'API' };
-  const [created] = await run(insertApiKey, { ...given, apiKeyId, digest, now });
+  const [created] = await run(insertApiKey, { ...fields, use: fields.use || 'API', apiKeyId, digest, now });
   if (!created) throw new ServiceError('APPLICATION_NOT_FOUND');
   return { apiKeyId, apiKey };
 }

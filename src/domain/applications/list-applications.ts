@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm';
 import { applications } from '../../database/schema/schema.ts';
-import { OWN_APPLICATION_IDS } from '../core/own-applications.ts';
+import { ownApplicationIds } from '../core/own-applications.ts';
 import { createList } from '../pages/list.ts';
 import { applicationColumns } from './application.ts';
 
@@ -9,5 +9,5 @@ export const listApplications = createList('select_applications', {
   name: 'applications',
   columns: applicationColumns,
   order: [applications.createdAt, applications.id],
-  where: sql`deleted_at is null and id not in (${sql.raw(OWN_APPLICATION_IDS.map((id) => `'${id}'`).join(', '))})`,
+  where: sql`deleted_at is null and id not in ${ownApplicationIds}`,
 });

@@ -174,25 +174,38 @@ const { applicationId, ...columns } = auditEvents;
  * in a `coalesce`, of which Postgres estimates that it changes little.
  */
 function conditionsOf(filters: readonly Filter[]): SQL[] {
+  if (filters.includes('resource')) return [isFoundByResource, ...conditionsFoundBy('resource', filters)];
   const ofApplication = filters.includes('application');
   const others = filters.filter((filter) => filter !== 'application');
-  const isGiven = others.map((filter) => sql`coalesce(${columns[filter]} = ${p.text(filter)}, false)`);
-  if (others[0] === 'resource') {
-    // The primary key begins with the application.
-    const [application, given] = [sql`${applicationId}::text`, sql`${p.uuid('applicationId')}::text`];
-    const rest = others.slice(1).map((filter) => sql`${shortHashOf(columns[filter])} = ${shortHashOf(p.text(filter))}`);
-    if (ofApplication)
-      rest.push(
-        sql`${shortHashOf(application)} = ${shortHashOf(given)} and coalesce(${application} = ${given}, false)`,
-      );
-    return [isFoundByResource, sql`${hashOf(columns.resource)} = ${hashOf(p.text('resource'))}`, ...rest, ...isGiven];
-  }
+  const isGiven = others.map(isFilter);
   if (ofApplication) isGiven.push(sql`${applicationId} = ${p.uuid('applicationId')}`);
   if (others.length === 0) return isGiven;
   const hash = ofApplication ? hashInApplicationOf : hashOf;
   const among = others[0] === 'action' ? isAct : ofApplication ? isActOfOperator : isActOfSomebody;
   const [ofColumns, ofGiven] = [others.map((filter) => columns[filter]), others.map((filter) => p.text(filter))];
   return [among, sql`${hash(...ofColumns)} = ${hash(...ofGiven)}`, ...isGiven];
+}
+
+/** The same for an index by the hash of one filter, in which short hashes of the others stand. */
+function conditionsFoundBy(first: 'actor' | 'resource', filters: readonly Filter[]): SQL[] {
+  const others = filters.filter((filter) => filter !== first);
+  const areOthers = others.map((filter) => {
+    const { column, given } = comparisonOf(filter);
+    return sql`${shortHashOf(column)} = ${shortHashOf(given)}`;
+  });
+  return [sql`${hashOf(columns[first])} = ${hashOf(p.text(first))}`, ...areOthers, ...[first, ...others].map(isFilter)];
+}
+
+function isFilter(filter: Filter): SQL {
+  const { column, given } = comparisonOf(filter);
+  return sql`coalesce(${column} = ${given}, false)`;
+}
+
+/** The application is compared as a text: the primary key begins with the application. */
+function comparisonOf(filter: Filter): { readonly column: SQL; readonly given: SQL } {
+  return filter === 'application'
+    ? { column: sql`${applicationId}::text`, given: sql`${p.uuid('applicationId')}::text` }
+    : { column: sql`${columns[filter]}`, given: p.text(filter) };
 }
 
 /**
@@ -222,15 +235,7 @@ const selectsOnPages = new Map(
 /** What operators have done in the console, by the filters beside the operator, who is the actor. */
 const selectsInConsole = new Map(
   [[], ...combine(['application', 'resource', 'action'])].map((filters) => {
-    const conditions = [inTime, isOfConsole, sql`${hashOf(columns.actor)} = ${hashOf(p.text('actor'))}`];
-    for (const filter of ['actor', ...filters] as const) {
-      const [column, value] =
-        filter === 'application'
-          ? [sql`${applicationId}::text`, sql`${p.uuid('applicationId')}::text`]
-          : [sql`${columns[filter]}`, p.text(filter)];
-      if (filter !== 'actor') conditions.push(sql`${shortHashOf(column)} = ${shortHashOf(value)}`);
-      conditions.push(sql`coalesce(${column} = ${value}, false)`);
-    }
+    const conditions = [inTime, isOfConsole, ...conditionsFoundBy('actor', ['actor', ...filters])];
     const name = ['select_audit_events_in_console', ...filters].join('_');
     return [filters.join('_'), selectPage(name, { ...page, where: sql.join(conditions, sql` and `) })];
   }),

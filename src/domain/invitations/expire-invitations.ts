@@ -40,7 +40,7 @@ const selectSignedIn = statement('select_invited_sign_in')`
 
 const acceptLate = statement('accept_invitation_late')`
   update invitations set accepted_at = ${p.instant('now')}
-  where application_id = ${p.uuid('applicationId')} and id = ${p.uuid('invitationId')}`;
+  where application_id = ${p.uuid('applicationId')} and id = ${p.uuid('invitationId')} and accepted_at is null`;
 
 const expireOpen = createWithdrawal(
   'expire_invitation',

@@ -42,8 +42,8 @@ export async function noteEntryOnBehalf(
 }
 
 const markEnteredOnBehalf = statement('mark_entered_on_behalf')`
-  update invitations set on_behalf_at = ${p.instant('now')}
-  where application_id = ${p.uuid('applicationId')} and user_id = ${p.uuid('userId')}`;
+  update invitations set on_behalf_at = coalesce(on_behalf_at, ${p.instant('now')})
+  where application_id = ${p.uuid('applicationId')} and user_id = ${p.uuid('userId')} and accepted_at is null`;
 
 /** The application has learnt of a user before who had been added, or had signed in, before the invitation. */
 const isNew = sql`not exists (

@@ -5,7 +5,7 @@ import type { Call } from '../core/call.ts';
 import { invalidField } from '../core/errors.ts';
 import { check, emailAddress, optional, type Unchecked, uuid } from '../core/validation.ts';
 import { createList, type Page, type PageTokens, type pageRules, selectPage } from '../pages/list.ts';
-import { canonicalFirst, isSameEmail, spellingsOf } from '../users/find-user-by-email.ts';
+import { findUndeletedUser } from '../users/find-user-by-email.ts';
 
 const { id, applicationId, occurredAt, requestId, method, userAgent, network } = auditEvents;
 
@@ -67,13 +67,9 @@ export async function listSignInAttempts(
   const { email } = check({ email: request.email }, { email: rules.email });
   if (email === null) return listAttempts(call, tokens, request);
   if (request.userId !== undefined) throw invalidField('email', 'must not be given together with userId');
-  const [user] = await call.run(selectOwner, spellingsOf(email));
+  const user = await findUndeletedUser(call, email);
   return listAttempts(call, tokens, { ...request, userId: user?.id ?? NOBODY });
 }
-
-/** Also of a user who is deactivated. */
-const selectOwner = statement('select_owner_of_address', { id: t.uuid })`
-  select id from users where ${isSameEmail(sql`email`)} and deleted_at is null order by ${canonicalFirst()} limit 1`;
 
 /** The attempts of a user, for the user. */
 export const selectOwnAttempts = statement('select_account_attempts', {

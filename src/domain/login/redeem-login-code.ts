@@ -34,8 +34,9 @@ export async function redeemLoginCode(
   const wasSent = latest.userId !== null || parts.signUps.allow(intent, latest.email);
   const guessed = { applicationId, loginIntentId, latest, wasSent };
   const login = { browser, intent, code: toLinkBy(latest, request.link ?? '') };
-  const redeemed = isRightCode(parts.codes, guessed, code) ? await completeByCode(call, parts, login) : 'not tried';
-  if (redeemed === 'not tried') await requireRightCode(call, parts.codes, guessed, code);
+  const isRight = isRightCode(parts.codes, guessed, code);
+  const redeemed = isRight ? await completeByCode(call, parts, login) : 'not tried';
+  if (redeemed === 'not tried') await requireRightCode(call, guessed, isRight);
   else if (redeemed) return redeemed;
   return completeEmailLogin(call, parts, login);
 }

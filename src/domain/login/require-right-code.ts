@@ -20,18 +20,15 @@ export function isRightCode({ keys }: LoginCodeSettings, { latest, wasSent }: Gu
 }
 
 /**
- * Counts the attempt, and throws unless the code is right.
+ * Counts the attempt, and throws unless the code is right, as `isRightCode` says.
  *
  * @throws ServiceError `Wrong code` with the attempts that are left, `Code no longer valid`
  */
 export async function requireRightCode(
   { run, now, count }: Call,
-  settings: LoginCodeSettings,
-  guessed: Guessed,
-  code: string,
+  { applicationId, loginIntentId, latest }: Guessed,
+  isRight: boolean,
 ): Promise<void> {
-  const { applicationId, loginIntentId, latest } = guessed;
-  const isRight = isRightCode(settings, guessed, code);
   const { id } = latest;
   // Counted before the result is revealed: concurrent guesses could otherwise exceed the limit.
   const [counted] = await run(countAttempt, { applicationId, loginIntentId, id, isRight, now });

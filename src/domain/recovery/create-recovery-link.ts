@@ -21,7 +21,7 @@ const ADDRESS_DELAY_HOURS = 24;
 /** Of an admin key or an operator: 20 at once, and 20 a day. */
 const LINKS: RateLimit = { burst: 20, intervalMs: DAY_MS / 20 };
 /** For so long, operators learn that somebody has objected. */
-const STOPPED_DAYS = 30;
+export const STOPPED_DAYS = 30;
 /** How often a statement runs that has met a concurrent link of the same user. */
 const TRIES = 3;
 

@@ -54,6 +54,7 @@ const insertAddedUser = statement('insert_added_user', { ...FOUND_BOTH, ...HAS_M
     update invitations v set created_user = false,
       added_user = v.added_user and v.application_id <> ${p.uuid('applicationId')}
     from applications a
-    where v.user_id = ${p.uuid('userId')} and a.id = ${p.uuid('applicationId')} and a.deleted_at is null
+    where v.user_id = ${p.uuid('userId')} and (v.created_user or v.added_user)
+      and a.id = ${p.uuid('applicationId')} and a.deleted_at is null
   ), ${auditEvent({ resource: sql`user_id`, from: sql`added` })}, ${messagesOf(userAdded(sql`added`, sql`users`, isNew))}
   select ${foundBoth}, ${notified}`;

@@ -51,7 +51,8 @@ export async function findUserToSignIn(call: Call, email: string): Promise<Found
   return user;
 }
 
-async function findUndeletedUser({ run }: Call, email: string): Promise<FoundUser | undefined> {
+/** Also returns a user who is deactivated. */
+export async function findUndeletedUser({ run }: Call, email: string): Promise<FoundUser | undefined> {
   const [user] = await run(selectUserByEmail, spellingsOf(email));
   return user;
 }

@@ -3,7 +3,7 @@ import { applications } from '../../database/schema/schema.ts';
 import { nullable, p, type RowOfType, statement, t } from '../../database/sql/template.ts';
 import { notExpired } from '../access/has-access.ts';
 import type { Call } from '../core/call.ts';
-import { OWN_APPLICATION_IDS } from '../core/own-applications.ts';
+import { ownApplicationIds } from '../core/own-applications.ts';
 
 /** How many applications are listed. */
 export const MAX_LISTED_ACCESS = 100;
@@ -35,11 +35,6 @@ export function listUserAccess({ now, run }: Call, userId: string): Promise<read
   return run(selectAccess, { userId, now });
 }
 
-const own = sql.join(
-  OWN_APPLICATION_IDS.map((id) => sql.raw(`'${id}'`)),
-  sql`, `,
-);
-
 const selectAccess = statement('select_user_access', columns)`
   with signed_in as (
     select application_id, last_signed_in_at from application_users where user_id = ${p.uuid('userId')}
@@ -57,7 +52,7 @@ const selectAccess = statement('select_user_access', columns)`
   select a.id, a.name, a.initiate_login_uri, a.restrict_access as is_restricted, signed_in.last_signed_in_at,
     signed_in.application_id is not null as has_signed_in, added.added_at, granted.id as group_id,
     granted.name as group_name
-  from listed join applications a on a.id = listed.application_id and a.deleted_at is null and a.id not in (${own})
+  from listed join applications a on a.id = listed.application_id and a.deleted_at is null and a.id not in ${ownApplicationIds}
     left join signed_in on signed_in.application_id = a.id
     left join added on added.application_id = a.id
     left join granted on granted.application_id = a.id

@@ -10,7 +10,7 @@ import { ADDRESS_FIELD } from '../../login-page/pages/parts.ts';
 import { sendPage } from '../../login-page/pages/responses.ts';
 import { createMuteLink, type Mail } from '../../mail/mail.ts';
 import { isolate } from '../../texts/isolate.ts';
-import { changeAddress, createAddressCode, findNewAddress } from './domain/change-address.ts';
+import { type AddressCode, changeAddress, createAddressCode, findNewAddress } from './domain/change-address.ts';
 import { readUndoToken, undoAddressChange } from './domain/undo-address-change.ts';
 import { renderAccountForm, renderAccountMessage } from './pages/form.ts';
 import { type AccountRequest, envelopeFor, redirect, viewOf } from './request.ts';
@@ -33,15 +33,16 @@ export async function showAddress(request: AccountRequest): Promise<void> {
 
 /** Sends a code to the new address. The page is the same if another user has the address. */
 export async function sendAddressCode(request: AccountRequest, { user }: Account): Promise<void> {
-  const { call, browser, context, fields, parts } = request;
-  const { changeId, email, code, ...decoy } = await createAddressCode(
-    call,
-    parts.codes,
-    browser,
-    { userId: user.id, of: user.id },
-    fields,
-  );
-  redirect(request, '/email/code', { change: changeId });
+  const { call, browser, fields, parts } = request;
+  const own = { userId: user.id, of: user.id };
+  const created = await createAddressCode(call, parts.codes, browser, own, fields);
+  redirect(request, '/email/code', { change: created.changeId });
+  sendAddressMail(request, created);
+}
+
+/** Call it after the answer was sent. */
+export function sendAddressMail(request: AccountRequest, { email, code, ...decoy }: AddressCode): void {
+  const { call, context, parts } = request;
   const muteUrl = `${parts.authPageUrl}/mute?t=${createMuteToken(parts.codes.keys, email, call.now)}`;
   const mail = createAddressCodeMail({ ...envelopeFor(request, email), code, muteUrl });
   parts.mailer.send(mail, { requestId: context.requestId, ...decoy });
@@ -118,7 +119,7 @@ interface AddressCodeMail extends Pick<Mail, 'to' | 'language' | 'application'> 
 }
 
 /** Returns the e-mail with the code that a change of the address requires. It goes to the new address. */
-export function createAddressCodeMail({ code, host, muteUrl, ...envelope }: AddressCodeMail): Mail {
+function createAddressCodeMail({ code, host, muteUrl, ...envelope }: AddressCodeMail): Mail {
   const duration = envelope.language.duration(LOGIN_CODE_MINUTES, 'minute');
   return {
     ...envelope,

@@ -4,7 +4,6 @@
  */
 import { ServiceError } from '../../domain/core/errors.ts';
 import { selectIdentities } from '../../domain/identities/list-identities.ts';
-import { createMuteToken } from '../../domain/login/muted-addresses.ts';
 import { returnNetworkPermits, type SharedLimit, takeNetworkPermits } from '../../domain/login/rate-limit.ts';
 import { readLoginCode } from '../../domain/login/read-login-code.ts';
 import { findRecentSignIn } from '../../domain/login/recent-sign-in.ts';
@@ -14,7 +13,7 @@ import { pickFields } from '../../login-page/offer/login-context.ts';
 import { alertFor, alertKeyOf } from '../../login-page/pages/alerts.ts';
 import { sendErrorPage, sendPage } from '../../login-page/pages/responses.ts';
 import { redirectToForm } from '../../login-page/redirect-to-form.ts';
-import { createAddressCodeMail } from './address.ts';
+import { sendAddressMail } from './address.ts';
 import { ACCOUNT_CLIENT_ID } from './domain/account-application.ts';
 import { createAddressCode, findNewAddress, requireAddressCode } from './domain/change-address.ts';
 import { findRecovery, findUsedRecovery, type Recovery, requireSpokenCode } from './domain/find-recovery.ts';
@@ -31,7 +30,7 @@ import {
   renderNewAddress,
   renderRecovered,
 } from './pages/recover.ts';
-import { type AccountAction, type AccountRequest, accountUrlOf, envelopeFor, viewOf } from './request.ts';
+import { type AccountAction, type AccountRequest, accountUrlOf, viewOf } from './request.ts';
 
 /** Tries that open nothing. A right link, and a right code, give their permits back. */
 const TRIES: SharedLimit = {
@@ -70,13 +69,11 @@ async function sendAddressCode(request: AccountRequest, { id, userId }: Recovery
   try {
     const isRefused = own.isOperator(fields.email);
     const change = { userId, of: id, isRefused };
-    const { changeId, email, code, ...decoy } = await createAddressCode(call, parts.codes, browser, change, fields);
+    const created = await createAddressCode(call, parts.codes, browser, change, fields);
     const view = recoverViewOf(request, ['link', 'code']);
-    const entered = { ...view.entered, change: changeId };
-    sendPage(context, 200, renderAddressCode({ ...view, entered }, email));
-    const muteUrl = `${parts.authPageUrl}/mute?t=${createMuteToken(parts.codes.keys, email, call.now)}`;
-    const mail = createAddressCodeMail({ ...envelopeFor(request, email), code, muteUrl });
-    parts.mailer.send(mail, { requestId: context.requestId, ...decoy });
+    const entered = { ...view.entered, change: created.changeId };
+    sendPage(context, 200, renderAddressCode({ ...view, entered }, created.email));
+    sendAddressMail(request, created);
   } catch (error) {
     askAgain(request, error);
   }

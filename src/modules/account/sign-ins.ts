@@ -1,12 +1,10 @@
 /** The page behind the link in the notice of a sign-in in a new place, and of an access that somebody has given. */
 
-import { DAY_MS } from '../../database/schema/table-facts.ts';
 import { ServiceError } from '../../domain/core/errors.ts';
-import { openToken, sealToken } from '../../domain/crypto/aes-gcm.ts';
 import type { DerivedKeys } from '../../domain/crypto/derived-keys.ts';
 import { endUserSessions } from '../../domain/lifecycle/end-user-sessions.ts';
 import { removeAdded } from '../../domain/lifecycle/remove-added.ts';
-import { LINK_DAYS } from '../../domain/notices/due-notices.ts';
+import { createNoticeToken, readNoticeToken } from '../../domain/notices/notice-token.ts';
 import { followNoticeLink } from '../../domain/users/still-signed-in.ts';
 import { html } from '../../http/html.ts';
 import { pickFields } from '../../login-page/offer/login-context.ts';
@@ -17,7 +15,6 @@ import { type AccountRequest, viewOf } from './request.ts';
 /** The most by which the clocks of replicas may differ. */
 const CLOCK_SKEW_MS = 60_000;
 
-const LIFETIME_MS = LINK_DAYS * DAY_MS;
 const PURPOSE = 'end every sign-in';
 
 interface NewSignIn {
@@ -25,9 +22,8 @@ interface NewSignIn {
   readonly at: Date;
 }
 
-/** Returns the token of the link, which works for 7 days. */
 export function createSignInsToken(keys: DerivedKeys, userId: string, at: Date): string {
-  return sealToken(keys, JSON.stringify([userId, at.getTime() + LIFETIME_MS]), PURPOSE);
+  return createNoticeToken(keys, PURPOSE, [userId], at);
 }
 
 /** Shows a button. To open the link changes nothing, because scanners of e-mails open links. */
@@ -69,10 +65,8 @@ function sendInvalid(request: AccountRequest): void {
   sendPage(request.context, 200, message);
 }
 
-/** Returns whose sign-ins it ends, and when the new one was. Returns undefined for an invalid token, and after 7 days. */
+/** Returns whose sign-ins it ends, and when the new one was. */
 function readSignInsToken(keys: DerivedKeys, token: string, now: Date): NewSignIn | undefined {
-  const text = openToken(keys, token, PURPOSE);
-  if (text === undefined) return undefined;
-  const [userId, expiresAt] = JSON.parse(text);
-  return now.getTime() < expiresAt ? { userId, at: new Date(expiresAt - LIFETIME_MS) } : undefined;
+  const read = readNoticeToken(keys, PURPOSE, token, now);
+  return read && { userId: read.facts[0] ?? '', at: read.at };
 }

@@ -1,11 +1,14 @@
 /** A process that runs test files with faults, one after the other. It is started anew when it hangs. */
 import { once } from 'node:events';
+import { rm } from 'node:fs/promises';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { relative, resolve } from 'node:path';
 import { Writable } from 'node:stream';
 import { json } from 'node:stream/consumers';
 import { createVitest, type Vitest } from 'vitest/node';
+import { startTemplateServer } from '../../support/postgres.ts';
+import { createTemporaryDirectory } from '../../support/temporary-directory.ts';
 import type { FaultyFile, Order, Outcome } from './fault.ts';
 
 declare module 'vitest' {
@@ -35,6 +38,24 @@ export const SENDERS = [
   },
 ];
 
+/** More than cores: a fault often makes its test wait. */
+const WORKERS = 4;
+
+/** Starts the Postgres of their tests and at most so many workers. Disposal ends all, and removes their files. */
+export async function openFaultWorkers(files: Parameters<typeof FaultWorker.create>[0] = [], most = WORKERS) {
+  await using stack = new AsyncDisposableStack();
+  const temporary = await createTemporaryDirectory();
+  stack.defer(() => rm(temporary, { recursive: true, force: true }));
+  process.env.TMPDIR = temporary;
+  const postgres = await startTemplateServer(temporary);
+  stack.defer(() => postgres.close());
+  process.env.TEMPLATE_SERVER_URL = postgres.url;
+  const workers: FaultWorker[] = [];
+  while (workers.length < Math.min(WORKERS, most)) workers.push(stack.use(await FaultWorker.create(files)));
+  const opened = stack.move();
+  return { postgresUrl: postgres.url, workers, [Symbol.asyncDispose]: () => opened.disposeAsync() };
+}
+
 export class FaultWorker implements AsyncDisposable {
   readonly #texts: Map<string, string>;
   readonly #server: Server;
@@ -51,10 +72,10 @@ export class FaultWorker implements AsyncDisposable {
   }
 
   /** @param files code that the tests run instead of what stands in the files */
-  static async create(files: Iterable<Pick<FaultyFile, 'file' | 'text'>> = []): Promise<FaultWorker> {
+  static async create(files: readonly Pick<FaultyFile, 'file' | 'text'>[]): Promise<FaultWorker> {
     const server = createServer().listen(0, '127.0.0.1');
     await once(server, 'listening');
-    return new FaultWorker(new Map([...files].map(({ file, text }) => [file, text])), server);
+    return new FaultWorker(new Map(files.map(({ file, text }) => [file, text])), server);
   }
 
   /** Gives a file another text, or its own again, for orders that load all modules anew. */

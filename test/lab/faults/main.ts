@@ -3,24 +3,19 @@
  * `npm run test:lab -- faults src/modules/passkeys`. With `--survivors` it tries again those that have survived.
  */
 import { appendFileSync, existsSync, globSync, readFileSync, writeFileSync } from 'node:fs';
-import { rm } from 'node:fs/promises';
 import { availableParallelism, loadavg } from 'node:os';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { DEFAULT_SCHEMA } from '../../../src/config/database-url.ts';
 import { onServer, withDatabase } from '../../support/on-server.ts';
-import { startTemplateServer } from '../../support/postgres.ts';
 import { readImports } from '../../support/read-imports.ts';
 import { TEMPLATE } from '../../support/ready-directory.ts';
-import { createTemporaryDirectory } from '../../support/temporary-directory.ts';
 import { AT_LOAD, type Fault, type FaultyFile, marksOf, plantInStatement } from './fault.ts';
-import { FaultWorker } from './fault-worker.ts';
+import { type FaultWorker, openFaultWorkers } from './fault-worker.ts';
 import { findFaults } from './find-faults.ts';
 import { CACHE, type Candidate, findCandidates, recordTests, sortCandidates, type TestFile } from './record.ts';
 import { formatReport, type Verdict } from './report.ts';
 
-/** More than cores: a fault often makes its test wait. */
-const WORKERS = 4;
 /** Of the tests that reach a fault, so many run as take this CPU time without it: those of its subject, then the cheapest. */
 const BUDGET_CPU_MS = 30_000;
 const PATIENCE = 20;
@@ -35,15 +30,8 @@ const wanted = (positionals.length > 0 ? positionals : ['src/domain', 'src/modul
 const files = globSync('src/{domain,modules}/**/*.ts').sort();
 const sources = new Map<string, FaultyFile>(files.map((file) => [file, findFaults(file, readFileSync(file, 'utf8'))]));
 
-await using stack = new AsyncDisposableStack();
-const temporary = await createTemporaryDirectory();
-stack.defer(() => rm(temporary, { recursive: true, force: true }));
-process.env.TMPDIR = temporary;
-const postgres = await startTemplateServer(temporary);
-stack.defer(() => postgres.close());
-process.env.TEMPLATE_SERVER_URL = postgres.url;
-const workers: FaultWorker[] = [];
-for (let count = 0; count < WORKERS; count++) workers.push(stack.use(await FaultWorker.create(sources.values())));
+await using opened = await openFaultWorkers([...sources.values()]);
+const { postgresUrl, workers } = opened;
 
 const tests = await recordTests(workers, sources);
 const candidates = findCandidates(tests);
@@ -169,10 +157,10 @@ async function findInvalid(tests: readonly TestFile[]): Promise<Set<string>> {
   const path = join(CACHE, 'planned');
   const known: [string, boolean][] = existsSync(path) ? JSON.parse(readFileSync(path, 'utf8')) : [];
   const canPlan = new Map(known);
-  await onServer(postgres.url, (sql) => sql.unsafe(`create database faults template ${TEMPLATE}`));
+  await onServer(postgresUrl, (sql) => sql.unsafe(`create database faults template ${TEMPLATE}`));
   const texts = new Set(tests.flatMap(({ statements }) => statements));
   await onServer(
-    withDatabase(postgres.url, 'faults'),
+    withDatabase(postgresUrl, 'faults'),
     async (sql) => {
       for (const text of texts)
         for (const id of marksOf(text)) {

@@ -9,7 +9,7 @@ import { findAddressFacts } from '../../../domain/login/find-address-facts.ts';
 import { findLatestCode } from '../../../domain/login/find-latest-code.ts';
 import type { LoginCodeSettings } from '../../../domain/login/login-code.ts';
 import { enteredCode } from '../../../domain/login/read-login-code.ts';
-import { requireRightCode } from '../../../domain/login/require-right-code.ts';
+import { isRightCode, requireRightCode } from '../../../domain/login/require-right-code.ts';
 import type { Browser } from '../../../domain/sessions/browser.ts';
 import { markEmailVerified } from '../../../domain/users/mark-email-verified.ts';
 import { removeIfErased } from '../../../domain/users/personal-data.ts';
@@ -102,7 +102,8 @@ export async function requireAddressCode(
   const codes = codesOf(of, browser, changeId);
   const latest = await findLatestCode(call, codes);
   if (!latest) throw new ServiceError('CODE_NOT_VALID');
-  await requireRightCode(call, settings, { ...codes, latest, wasSent: latest.userId === userId }, code);
+  const guessed = { ...codes, latest, wasSent: latest.userId === userId };
+  await requireRightCode(call, guessed, isRightCode(settings, guessed, code));
   return latest.email;
 }
 

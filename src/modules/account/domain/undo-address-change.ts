@@ -7,11 +7,11 @@ import { columnsOf, p, statement, t } from '../../../database/sql/template.ts';
 import { auditEvent, noApplication } from '../../../domain/audit/audit-event.ts';
 import type { Call } from '../../../domain/core/call.ts';
 import { ServiceError } from '../../../domain/core/errors.ts';
-import { openToken, sealToken } from '../../../domain/crypto/aes-gcm.ts';
 import type { DerivedKeys } from '../../../domain/crypto/derived-keys.ts';
 import { deleteAdded, joinRemoved, removeAdded, removedAdded } from '../../../domain/lifecycle/remove-added.ts';
 import { FRESH_MINUTES } from '../../../domain/login/sign-in-age.ts';
 import { LINK_DAYS } from '../../../domain/notices/due-notices.ts';
+import { createNoticeToken, readNoticeToken } from '../../../domain/notices/notice-token.ts';
 import { noticeParameters, noticesOf } from '../../../domain/notices/store-notice.ts';
 import { announce, HAS_MESSAGES, messagesOf, notified } from '../../../domain/outbox/insert-message.ts';
 import { loggedOutEverywhere } from '../../../domain/outbox/logout-message.ts';
@@ -29,17 +29,15 @@ export interface AddressChange extends EmailChange {
   readonly userId: string;
 }
 
-/** Returns the token of the link. It is encrypted, because it contains two e-mail addresses. */
 export function createUndoToken(keys: DerivedKeys, { userId, from, to, at }: AddressChange): string {
-  return sealToken(keys, JSON.stringify([userId, from, to, at.getTime() + LIFETIME_MS]), PURPOSE);
+  return createNoticeToken(keys, PURPOSE, [userId, from, to], at);
 }
 
-/** Returns the change that the token is for. Returns undefined for an invalid token, and after 7 days. */
+/** Returns the change that the token is for. */
 export function readUndoToken(keys: DerivedKeys, token: string, now: Date): AddressChange | undefined {
-  const text = openToken(keys, token, PURPOSE);
-  if (text === undefined) return undefined;
-  const [userId, from, to, expiresAt] = JSON.parse(text);
-  return now.getTime() < expiresAt ? { userId, from, to, at: new Date(expiresAt - LIFETIME_MS) } : undefined;
+  const read = readNoticeToken(keys, PURPOSE, token, now);
+  const [userId = '', from = '', to = ''] = read?.facts ?? [];
+  return read && { userId, from, to, at: read.at };
 }
 
 /**

@@ -15,7 +15,7 @@ import {
   renderLoginButton,
   renderToken,
 } from '../../../login-page/pages/parts.ts';
-import { isolate, renderAddress } from '../../../texts/isolate.ts';
+import { isolate, isolateAll, renderAddress } from '../../../texts/isolate.ts';
 import type { TextKey } from '../../../texts/texts.ts';
 
 export function renderAccount(view: AccountView): PageContent {
@@ -82,7 +82,7 @@ function renderYou(view: AccountView): Html {
 ${renderItem(language.text('account.email'), renderAddress(user.email), view.hasEmail && renderAccountLink(view, 'email', 'account.change', 'account.email'))}${
   groups.length > 0 &&
   html`
-${renderItem(language.text('account.groups'), html`${groups.map((name, index) => html`${index > 0 && ' · '}${isolate(name)}`)}`)}`
+${renderItem(language.text('account.groups'), isolateAll(groups, ' · '))}`
 }`,
   );
 }

@@ -11,7 +11,7 @@ import {
   renderHeading,
   renderToken,
 } from '../../../login-page/pages/parts.ts';
-import { isolate, renderAddress } from '../../../texts/isolate.ts';
+import { isolate, isolateAll, renderAddress } from '../../../texts/isolate.ts';
 import type { TextKey } from '../../../texts/texts.ts';
 
 const STYLE = readStyle(new URL('recover.css', import.meta.url));
@@ -94,7 +94,7 @@ export function renderConfirm(view: RecoverView, losses: Losses, once: string): 
   const { isNew, name, newEmail, email, passkeys, providers, walletAddress } = losses;
   const items = [
     email !== null && [language.html('recover.ends.address', { email: renderAddress(email) })],
-    passkeys.length > 0 && [html`${language.text('recover.ends.passkeys')}`, joinNames(passkeys)],
+    passkeys.length > 0 && [html`${language.text('recover.ends.passkeys')}`, isolateAll(passkeys)],
     ...providers.map((provider) => [language.html('recover.ends.provider', { provider })]),
     walletAddress && [html`${language.text('recover.ends.wallet')}`, isolate(walletAddress)],
     [html`${language.text('recover.ends.everywhere')}`],
@@ -160,8 +160,4 @@ ${below}`,
     style: STYLE,
     scripts,
   };
-}
-
-function joinNames(names: readonly string[]): Html {
-  return html`${names.map((name, index) => html`${index > 0 && ', '}${isolate(name)}`)}`;
 }

@@ -33,19 +33,19 @@ interface Listed {
 }
 
 export async function renderUserAttempts(request: ConsoleRequest, userId: string): Promise<Html> {
-  return renderShortList(request, { userId }, `/users/${userId}/attempts`, 'Last attempts');
+  return renderShortList(request, { userId }, `/users/${userId}/attempts`);
 }
 
 export async function renderApplicationAttempts(request: ConsoleRequest, applicationId: string): Promise<Html> {
-  return renderShortList(request, { applicationId }, `/applications/${applicationId}/attempts`, 'Last attempts');
+  return renderShortList(request, { applicationId }, `/applications/${applicationId}/attempts`);
 }
 
-async function renderShortList(request: ConsoleRequest, of: Listed, path: string, title: string): Promise<Html> {
+async function renderShortList(request: ConsoleRequest, of: Listed, path: string): Promise<Html> {
   const { call, parts } = request;
   const page = await listSignInAttempts(call, parts.pageTokens, { ...of, pageSize: SHORT_LIST });
   return renderPanel(
     'tries',
-    title,
+    'Last attempts',
     html`<p class="body small soft">${describeKept(request)}</p>
 ${await renderAttempts(request, page, of, 'tries', 'table')}`,
     page.nextPageToken !== '' && html`<a class="small" href="${path}">All attempts</a>`,
@@ -139,14 +139,18 @@ function renderPerson({ userId }: SignInAttempt, names: Names, mayOpen: boolean)
 }
 
 function renderApplication(id: string, names: Names): Html {
-  if (OWN_APPLICATION_IDS.includes(id)) return html`Usher`;
-  return html`<a href="/applications/${id}">${renderNameOf(names, id)}</a>`;
+  const name = renderApplicationName(id, names);
+  return OWN_APPLICATION_IDS.includes(id) ? name : html`<a href="/applications/${id}">${name}</a>`;
+}
+
+function renderApplicationName(id: string, names: Names): Html {
+  return OWN_APPLICATION_IDS.includes(id) ? html`Usher` : renderNameOf(names, id);
 }
 
 function renderWhat(row: SignInAttempt, names: Names, providers: ConsoleRequest['parts']['providers']): Html {
   const provider = row.method === null ? '' : providers.nameOf(row.method);
   const { what, why } = describeAttempt(row, {
-    application: OWN_APPLICATION_IDS.includes(row.applicationId) ? html`Usher` : renderNameOf(names, row.applicationId),
+    application: renderApplicationName(row.applicationId, names),
     provider: provider === '' ? undefined : isolate(provider),
   });
   return html`<strong>${row.count > 1 && `${String(row.count)} × `}${what}</strong><br><span class="soft">${why}</span>`;

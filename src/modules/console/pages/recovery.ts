@@ -1,16 +1,18 @@
 /** The form with which an operator lets somebody back in who has lost a way to sign in, and the recovery links of a user. */
 import { AdminService } from '../../../../gen/usher/v1/admin_pb.ts';
 import { showEmail } from '../../../config/email-address.ts';
+import { DAY_MS } from '../../../database/schema/table-facts.ts';
 import { UUID } from '../../../domain/core/validation.ts';
 import { listUserIdentities } from '../../../domain/identities/list-identities.ts';
 import { listPasskeys } from '../../../domain/passkeys/list-passkeys.ts';
+import { STOPPED_DAYS } from '../../../domain/recovery/create-recovery-link.ts';
 import { listRecoveryLinks } from '../../../domain/recovery/list-recovery-links.ts';
 import type { RecoveryLink, Removal } from '../../../domain/recovery/recovery-link.ts';
 import { getUser } from '../../../domain/users/get-user.ts';
 import { listUserApplications } from '../../../domain/users/list-user-applications.ts';
 import type { User } from '../../../domain/users/user.ts';
 import { type Html, html } from '../../../http/html.ts';
-import { isolate, renderAddress } from '../../../texts/isolate.ts';
+import { isolate, isolateAll, renderAddress } from '../../../texts/isolate.ts';
 import { type ConsoleRequest, perform } from '../console-request.ts';
 import {
   createAction,
@@ -27,7 +29,6 @@ import type { ConsolePage, Reply } from '../route.ts';
 
 const { createRecoveryLink, revokeRecoveryLink } = AdminService.method;
 const LISTED = 20;
-const STOPPED_DAYS = 30;
 
 const LABELS: Readonly<Record<Removal, string>> = {
   ADDRESS: 'address',
@@ -48,7 +49,7 @@ export async function showRecovery(request: ConsoleRequest): Promise<ConsolePage
   const who = isolate(nameShortly(user));
   const links = await readLinks(request, user);
   const stoppedAt = links.find(({ status }) => status === 'STOPPED')?.endedAt;
-  const wasStopped = stoppedAt instanceof Date && call.now.getTime() - stoppedAt.getTime() < STOPPED_DAYS * 86_400_000;
+  const wasStopped = stoppedAt instanceof Date && call.now.getTime() - stoppedAt.getTime() < STOPPED_DAYS * DAY_MS;
   return {
     title: `${nameShortly(user)} has lost …`,
     section: 'users',
@@ -84,12 +85,10 @@ async function renderFields(request: ConsoleRequest, user: User): Promise<Html> 
       label: html`${label}<br><span class="soft">${about}</span>`,
       isChecked: !isNew,
     });
-  const names = (list: readonly string[]) =>
-    html`${list.map((name, index) => html`${index > 0 && ', '}${isolate(name)}`)}`;
   const providers = identities.map(({ provider }) => parts.providers.nameOf(provider) || provider);
   const checks = html`${parts.notices && check('ADDRESS', 'The e-mail address', html`${renderAddress(user.email)}. The link asks for a new one, and proves it by a code.`)}${
-    passkeys.length > 0 && check('PASSKEYS', 'The passkeys', names(passkeys.map(({ name }) => name)))
-  }${identities.length > 0 && check('IDENTITIES', 'The accounts at providers', names(providers))}${
+    passkeys.length > 0 && check('PASSKEYS', 'The passkeys', isolateAll(passkeys.map(({ name }) => name)))
+  }${identities.length > 0 && check('IDENTITIES', 'The accounts at providers', isolateAll(providers))}${
     user.walletAddress !== '' && check('WALLET', 'The wallet', renderWallet(user.walletAddress))
   }`;
   const note = isNew

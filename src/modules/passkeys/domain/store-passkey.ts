@@ -1,23 +1,27 @@
 import { randomUUID } from 'node:crypto';
 import { sql } from 'drizzle-orm';
+import { DAY_MS } from '../../../database/schema/table-facts.ts';
 import { p, statement, t } from '../../../database/sql/template.ts';
 import { auditEvent } from '../../../domain/audit/audit-event.ts';
 import type { Call } from '../../../domain/core/call.ts';
 import { ServiceError } from '../../../domain/core/errors.ts';
 import { check, text, type Unchecked } from '../../../domain/core/validation.ts';
 import { requireRecentSignIn, signInRules } from '../../../domain/login/recent-sign-in.ts';
+import { LINK_DAYS } from '../../../domain/notices/due-notices.ts';
 import { noticeParameters, noticesOf } from '../../../domain/notices/store-notice.ts';
 import type { Browser } from '../../../domain/sessions/browser.ts';
 import { isSignedInHere } from '../../../domain/sessions/browser-cutoffs.ts';
 import { isSignInAfterEveryCutoff } from '../../../domain/sessions/cutoffs.ts';
 import { isStillSignedIn } from '../../../domain/users/still-signed-in.ts';
 import { parseCredential, requireOwnRequest } from './credential.ts';
-import { YOUNG_PASSKEY_DAYS } from './passkey-link.ts';
 import type { RelyingParty } from './relying-party.ts';
 import { verifyCreation } from './verify-passkey.ts';
 
-/** For so long, a passkey is young that somebody may have added who reads the user's e-mails and has no passkey. */
-const YOUNG_MS = YOUNG_PASSKEY_DAYS * 24 * 60 * 60_000;
+/**
+ * For so long, a passkey is young that somebody may have added who reads the user's e-mails and has no passkey: as long as
+ * the link in its notice works.
+ */
+const YOUNG_MS = LINK_DAYS * DAY_MS;
 
 const rules = { ...signInRules, credential: text({ max: 8_192 }) };
 
