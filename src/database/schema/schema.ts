@@ -117,7 +117,7 @@ export const users = pgTable(
     emailVerifiedAt: instant('email_verified_at'),
     /** When the e-mail address last changed. Later than every change before, even if the clocks of replicas differ. */
     emailChangedAt: instant('email_changed_at'),
-    /** When the user added this wallet, and last removed a passkey without one that counts in full. */
+    /** When the user added this wallet, and when a passkey or the second factor last went, so that a new one is young. */
     walletLinkedAt: instant('wallet_linked_at'),
     passkeyRemovedAt: instant('passkey_removed_at'),
     /** The links that undo changes of the e-mail address at these instants are void. */

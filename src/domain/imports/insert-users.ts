@@ -6,6 +6,7 @@ import { auditEvent, noApplication } from '../audit/audit-event.ts';
 import type { Call } from '../core/call.ts';
 import { announce, HAS_MESSAGES, messagesOf, notified } from '../outbox/insert-message.ts';
 import { userAdded } from '../outbox/user-messages.ts';
+import { youngUntil } from '../users/counts-from.ts';
 import type { Issuers, Known } from './known.ts';
 import type { UserLine } from './user-line.ts';
 
@@ -25,6 +26,7 @@ export async function insertUsers(
 ): Promise<void> {
   const parameters = {
     now,
+    youngUntil: youngUntil(now),
     users: placed.filter(({ isNew }) => isNew).map((each) => toUser(each, now)),
     memberships: placed.flatMap(({ userId: user_id, line }) =>
       [...new Set(line.applications)].map((application_id) => ({ application_id, user_id })),
@@ -95,12 +97,12 @@ const inserts = sql`
       as d (issuer text, subject text, user_id uuid, provider text)
     on conflict do nothing
   ), keyed as (
-    -- For operators, a passkey that is new to Usher counts after a week.
+    -- For operators, a passkey that is new to Usher is young.
     insert into passkeys (user_id, id, credential_id, rp_id, public_key, sign_count, transports, aaguid,
       is_backup_eligible, is_backed_up, is_user_verified, name, created_at, counts_for_operators_from)
     select user_id, id, decode(credential_id, 'hex'), "rpId", decode(public_key, 'hex'), "signCount", transports,
       aaguid, "backupEligible", "backedUp", "userVerified", name, ${p.instant('now')},
-      ${p.instant('now')} + interval '7 days'
+      ${p.instant('youngUntil')}
     from jsonb_to_recordset(${p.jsonb('passkeys')}) as k (user_id uuid, id uuid, credential_id text, public_key text,
       "rpId" text, "signCount" bigint, transports text[], aaguid uuid, "backupEligible" boolean, "backedUp" boolean,
       "userVerified" boolean, name text)

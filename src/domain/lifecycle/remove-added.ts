@@ -4,7 +4,7 @@ import { columnsOf, p, statement } from '../../database/sql/template.ts';
 import type { Call } from '../core/call.ts';
 import { announce, HAS_MESSAGES, messagesOf, notified } from '../outbox/insert-message.ts';
 import { userMessage } from '../outbox/user-messages.ts';
-import { passkeyRemoved } from '../passkeys/delete-passkey.ts';
+import { credentialRemoved } from '../users/counts-from.ts';
 import { userColumns } from '../users/user.ts';
 
 /** Returns two CTEs that delete what the user in the CTE has added since. Parameter: addedSince. */
@@ -27,7 +27,7 @@ export const joinRemoved = sql`left join (select distinct user_id from passkeys_
 export const removedAdded = sql`
   wallet_address = case when u.wallet_linked_at >= ${p.instant('addedSince')} and w.removes then ''
     else u.wallet_address end,
-  ${passkeyRemoved(sql`k.user_id is not null`)}`;
+  ${credentialRemoved(sql`k.user_id is not null`)}`;
 
 /** Removes what was added since. The caller has ended the sign-ins before, so that nobody adds anything meanwhile. */
 export async function removeAdded(call: Call, added: { readonly userId: string; readonly addedSince: Date }) {

@@ -1,10 +1,11 @@
-import { type SQL, sql } from 'drizzle-orm';
+import { sql } from 'drizzle-orm';
 import { p, statement } from '../../database/sql/template.ts';
 import { auditEvent, noApplication } from '../audit/audit-event.ts';
 import type { Call } from '../core/call.ts';
 import { ServiceError } from '../core/errors.ts';
 import { check, type Unchecked, uuid } from '../core/validation.ts';
 import { type NoticeOrigin, noticeParameters, noticesOf } from '../notices/store-notice.ts';
+import { credentialRemoved } from '../users/counts-from.ts';
 import { cutoffParameter, isStillSignedIn } from '../users/still-signed-in.ts';
 
 const rules = { userId: uuid, passkeyId: uuid };
@@ -23,14 +24,6 @@ export function deletePasskey(call: Call, request: Request, origin?: NoticeOrigi
 /** The same for an operator, who lets the next passkey count in full: the user may have lost this one. */
 export function deletePasskeyByOperator(call: Call, request: Request): Promise<void> {
   return remove(call, request, { isByOperator: true });
-}
-
-/**
- * Returns what an update of `users u` sets when passkeys of the user are removed: the next one is young, or whoever
- * reads the user's e-mails could replace a passkey. Parameter: now.
- */
-export function passkeyRemoved(isRemoved: SQL): SQL {
-  return sql`passkey_removed_at = case when ${isRemoved} then ${p.instant('now')} else u.passkey_removed_at end`;
 }
 
 async function remove(
@@ -56,7 +49,7 @@ const removePasskey = statement('delete_passkey')`
     delete from passkeys k using owner where k.user_id = owner.id and k.id = ${p.uuid('passkeyId')}
     returning k.id, k.user_id, k.name, owner.email
   ), marked as (
-    update users u set ${passkeyRemoved(sql`not ${p.boolean('isByOperator')}`)} from deleted where u.id = deleted.user_id
+    update users u set ${credentialRemoved(sql`not ${p.boolean('isByOperator')}`)} from deleted where u.id = deleted.user_id
   ), ${auditEvent({ resource: sql`id`, from: sql`deleted`, applicationId: noApplication })},
   ${noticesOf({
     kind: 'passkeyRemoved',

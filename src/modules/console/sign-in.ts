@@ -13,6 +13,7 @@ import { siteOf } from '../../domain/login/network.ts';
 import { type RateLimit, takePermit } from '../../domain/login/rate-limit.ts';
 import { exchangeToken } from '../../domain/sessions/exchange-token.ts';
 import { revokeSession } from '../../domain/sessions/revoke-session.ts';
+import { isYoung } from '../../domain/users/counts-from.ts';
 import { findUserByEmail } from '../../domain/users/find-user-by-email.ts';
 import { getUser } from '../../domain/users/get-user.ts';
 import { headerOf } from '../../http/exchange.ts';
@@ -224,7 +225,7 @@ async function countsForOperators(
   const [login] = await run(selectPasskeyOfLogin, { userId, loginIntentId });
   if (!login?.passkeyId) return false;
   const [passkey] = await run(selectOperatorsFrom, { userId, passkeyId: login.passkeyId });
-  return passkey !== undefined && (passkey.from === null || passkey.from <= now);
+  return passkey !== undefined && !isYoung(passkey.from, now);
 }
 
 const selectPasskeyOfLogin = statement('select_passkey_of_login', { passkeyId: loginIntents.passkeyId })`

@@ -4,8 +4,8 @@ import type { Fault } from '../fault.ts';
 export const ORDER_FAULTS: readonly Fault[] = [
   {
     what: 'A passkey in place of a removed one counts at once',
-    find: "or ${count} = 0 and coalesce(users.passkey_removed_at <= ${p.instant('removedBefore')}, true)",
-    replace: 'or ${count} = 0',
+    find: "when ${hasPasskey} or users.passkey_removed_at > ${p.instant('removedBefore')} then",
+    replace: 'when ${hasPasskey} then',
     test: 'test/integration/modules/passkeys/young-passkeys.test.ts',
     title: /in place of one that was removed/,
   },

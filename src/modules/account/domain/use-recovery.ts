@@ -11,11 +11,11 @@ import { noticeParameters, noticesOf } from '../../../domain/notices/store-notic
 import { announce, HAS_MESSAGES, messagesOf, notified } from '../../../domain/outbox/insert-message.ts';
 import { loggedOutEverywhere } from '../../../domain/outbox/logout-message.ts';
 import { sessionsRevoked, userMessage } from '../../../domain/outbox/user-messages.ts';
-import { passkeyRemoved } from '../../../domain/passkeys/delete-passkey.ts';
 import { isOpenLink } from '../../../domain/recovery/recovery-link.ts';
 import { type Browser, toSignInOrigin } from '../../../domain/sessions/browser.ts';
 import { cutOffUserSessions, runCutoff } from '../../../domain/sessions/cutoffs.ts';
 import { endLateSessions } from '../../../domain/sessions/late-sessions.ts';
+import { credentialRemoved } from '../../../domain/users/counts-from.ts';
 import { isSameEmail, spellingsOf } from '../../../domain/users/find-user-by-email.ts';
 import { removeIfErased } from '../../../domain/users/personal-data.ts';
 import { nextEmailChange, rangeOf } from '../../../domain/users/update-user.ts';
@@ -120,7 +120,7 @@ const useLink = statement('use_recovery_link', { isTaken: t.boolean, isUsed: t.b
         else ${rangeOf(sql`null`, sql`f.email_changed_at`)} end,
       wallet_address = case when ${loses('WALLET')} then '' else u.wallet_address end,
       wallet_linked_at = case when ${loses('WALLET')} then null else u.wallet_linked_at end,
-      ${passkeyRemoved(loses('PASSKEYS'))}
+      ${credentialRemoved(loses('PASSKEYS'))}
     from used f
     where u.id = f.id
     returning ${columnsOf(userColumns, 'u')}

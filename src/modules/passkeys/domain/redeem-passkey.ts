@@ -18,6 +18,7 @@ import { noteSignIn } from '../../../domain/login/note-sign-in.ts';
 import { NOTHING_PROVED, requireAccess } from '../../../domain/login/proved-user.ts';
 import { provingUser } from '../../../domain/login/record-attempt.ts';
 import { type Browser, toSignInOrigin } from '../../../domain/sessions/browser.ts';
+import { isYoung } from '../../../domain/users/counts-from.ts';
 import { isActiveUser } from '../../../domain/users/user.ts';
 import { toUserHandle } from './creation-options.ts';
 import { parseCredential, requireOwnRequest, requireValid } from './credential.ts';
@@ -64,10 +65,10 @@ export async function redeemPasskey(
   requireValid(credential.userHandle === toUserHandle(passkey.userId));
   const { isUserVerified, ...use } = await verifyUse(credential, passkey.publicKey, relyingParty);
   const { userId, credentialId } = passkey;
-  const isYoung =
-    isLater(passkey.countsFrom, call.now) ||
-    (isLater(passkey.countsForOperatorsFrom, call.now) && demandsPasskey(passkey.email));
-  const assurance = isUserVerified && !isYoung ? PHISHING_RESISTANT : ONE_FACTOR;
+  const isTooNew =
+    isYoung(passkey.countsFrom, call.now) ||
+    (isYoung(passkey.countsForOperatorsFrom, call.now) && demandsPasskey(passkey.email));
+  const assurance = isUserVerified && !isTooNew ? PHISHING_RESISTANT : ONE_FACTOR;
   const parameters = {
     ...BY_POSTGRES,
     ...use,
@@ -76,7 +77,7 @@ export async function redeemPasskey(
     loginIntentId,
     userId,
     passkeyId: passkey.id,
-    isYoung,
+    isTooNew,
     assurance,
     method: METHOD,
     now: call.now,
@@ -87,7 +88,7 @@ export async function redeemPasskey(
     return provingUser(userId, async () => {
       const { branding, requiredAssurance } = await requireOpenIntent(call, loginIntentId);
       const suffices = assurance >= requiredAssurance;
-      if (isYoung && (!suffices || isForPasskeysOnly(branding))) throw new ServiceError('PASSKEY_TOO_NEW');
+      if (isTooNew && (!suffices || isForPasskeysOnly(branding))) throw new ServiceError('PASSKEY_TOO_NEW');
       if (!suffices) throw new ServiceError('ASSURANCE_NOT_MET');
       if (restrictAccess) await requireAccess(call, { ...NOTHING_PROVED, userId, applicationId });
       throw new ServiceError('UNKNOWN_PASSKEY');
@@ -97,12 +98,8 @@ export async function redeemPasskey(
   await noteSignIn(call, codes.keys, browser, { applicationId, locale, userId });
   const completion = await answerLogin(tokens, { ...intent, loginIntentId, userId, method: METHOD });
   // Not remembered: "Continue as" would open applications in which the passkey cannot sign in yet.
-  const { signIn } = isYoung ? {} : completion;
+  const { signIn } = isTooNew ? {} : completion;
   return { ...completion, signIn, hasSteppedBack: hasSteppedBack(passkey.signCount, use.signCount) };
-}
-
-function isLater(instant: Date | null, now: Date): boolean {
-  return instant !== null && instant > now;
 }
 
 async function findPasskey({ run }: Call, id: string, { rpId }: RelyingParty): Promise<StoredPasskey> {
@@ -146,7 +143,7 @@ const used = sql`used as (
 const ofPasskey = {
   condition: sql`exists (
       select 1 from used join users on users.id = used.user_id where ${isActiveUser})
-      and (not ${p.boolean('isYoung')} or a.login_methods <> array['passkey'])`,
+      and (not ${p.boolean('isTooNew')} or a.login_methods <> array['passkey'])`,
   assurance: sql`${p.integer('assurance')}`,
   passkeyId: p.uuid('passkeyId'),
   completedAt: laterThanCutoffs,

@@ -1,27 +1,21 @@
 import { randomUUID } from 'node:crypto';
 import { sql } from 'drizzle-orm';
-import { DAY_MS } from '../../../database/schema/table-facts.ts';
 import { p, statement, t } from '../../../database/sql/template.ts';
 import { auditEvent } from '../../../domain/audit/audit-event.ts';
+import { PHISHING_RESISTANT } from '../../../domain/core/assurance.ts';
 import type { Call } from '../../../domain/core/call.ts';
 import { ServiceError } from '../../../domain/core/errors.ts';
 import { check, text, type Unchecked } from '../../../domain/core/validation.ts';
 import { requireRecentSignIn, signInRules } from '../../../domain/login/recent-sign-in.ts';
-import { LINK_DAYS } from '../../../domain/notices/due-notices.ts';
 import { noticeParameters, noticesOf } from '../../../domain/notices/store-notice.ts';
 import type { Browser } from '../../../domain/sessions/browser.ts';
 import { isSignedInHere } from '../../../domain/sessions/browser-cutoffs.ts';
 import { isSignInAfterEveryCutoff } from '../../../domain/sessions/cutoffs.ts';
+import { ageParameters, countsFrom, isCounting, isStrongEnough } from '../../../domain/users/counts-from.ts';
 import { isStillSignedIn } from '../../../domain/users/still-signed-in.ts';
 import { parseCredential, requireOwnRequest } from './credential.ts';
 import type { RelyingParty } from './relying-party.ts';
 import { verifyCreation } from './verify-passkey.ts';
-
-/**
- * For so long, a passkey is young that somebody may have added who reads the user's e-mails and has no passkey: as long as
- * the link in its notice works.
- */
-const YOUNG_MS = LINK_DAYS * DAY_MS;
 
 const rules = { ...signInRules, credential: text({ max: 8_192 }) };
 
@@ -54,18 +48,13 @@ export async function storePasskey(
   const { transports } = credential;
   // The link in the notice finds the passkey by the ID of the notice.
   const notice = { ...noticeParameters(call, { applicationId, locale }), noticeId: ids.id };
-  const age = {
-    assurance: assurance ?? 1,
-    isVouchedFor: vouchedUserId === userId,
-    usedPasskeyId: passkeyId,
-    youngUntil: new Date(call.now.getTime() + YOUNG_MS),
-    removedBefore: new Date(call.now.getTime() - YOUNG_MS),
-  };
+  const age = ageParameters(call, { assurance, isVouchedFor: vouchedUserId === userId });
   const [inserted] = await call.run(insertPasskey, {
     ...ids,
     ...made,
     ...notice,
     ...age,
+    usedPasskeyId: passkeyId,
     transports,
     name,
     now: call.now,
@@ -96,19 +85,13 @@ const count = sql`(
 const MAX_PASSKEYS = 10;
 const most = sql.raw(String(MAX_PASSKEYS));
 
-/**
- * From when on the passkey counts in full; null for at once. The first one does at once, unless the user has removed
- * another in the last days: otherwise, whoever reads the user's e-mails could replace a passkey.
- */
-const countsFrom = sql`case when ${p.boolean('isVouchedFor')} or ${p.integer('assurance')} >= 3
-      or ${count} = 0 and coalesce(users.passkey_removed_at <= ${p.instant('removedBefore')}, true)
-    then null else ${p.instant('youngUntil')} end`;
+/** Passkeys of another relying party are of no use, so they make none young. */
+const countsInFullFrom = countsFrom(isStrongEnough(PHISHING_RESISTANT, sql`${count} > 0`));
 
-/** The same for operators, to whom even the first passkey is young. A young passkey adds only young ones. */
-const countsForOperatorsFrom = sql`case when ${p.boolean('isVouchedFor')} or ${p.integer('assurance')} >= 3 and exists (
+/** To operators even the first passkey is young, and only one that opens the console adds another that does. */
+const countsForOperatorsFrom = countsFrom(sql`${p.integer('addingAssurance')} >= 3 and exists (
       select 1 from passkeys k where k.user_id = ${p.uuid('userId')} and k.id = ${p.uuid('usedPasskeyId')}
-        and coalesce(k.counts_for_operators_from <= ${p.instant('now')}, true))
-    then null else ${p.instant('youngUntil')} end`;
+        and ${isCounting(sql`k.counts_for_operators_from`)})`);
 
 const insertPasskey = statement('insert_passkey')`
   with owner as (
@@ -119,7 +102,7 @@ const insertPasskey = statement('insert_passkey')`
     select users.id, ${p.uuid('id')}, ${p.bytes('credentialId')}, ${p.text('rpId')}, ${p.bytes('publicKey')},
       ${p.bigint('signCount')}, ${p.texts('transports')}, ${p.uuid('aaguid')}, ${p.boolean('isBackupEligible')},
       ${p.boolean('isBackedUp')}, ${p.boolean('isUserVerified')}, ${p.text('name')}, ${p.instant('now')},
-      ${countsFrom}, ${countsForOperatorsFrom}
+      ${countsInFullFrom}, ${countsForOperatorsFrom}
     from users join owner on owner.id = users.id where ${mayAdd} and ${count} < ${most}
     on conflict do nothing
     returning id, user_id, name
