@@ -20,7 +20,7 @@ import {
 } from './login-code.ts';
 import { type Asker, admissionOf, admitRepetition, refuseCode } from './login-code-limits.ts';
 import { type LoginIntent, requireOpenIntent } from './login-intent.ts';
-import { PERMIT, permits, permitsOf, settlePermits, takenPermits } from './rate-limit.ts';
+import { PERMIT, permits, permitsOf, settlePermits, takeEach, takenPermits } from './rate-limit.ts';
 
 /** How often one code is sent at most. */
 const MAX_SENDS = 3;
@@ -160,18 +160,22 @@ export async function insertNewCode(
   const { buckets, required, length, longer } = admissionOf(settings, asker, login.applicationId);
   const id = randomUUID();
   const [short, long] = [length, longer].map((digits) => deriveLoginCode(keys, id, digits)) as [string, string];
-  const permits = await call.run(insertCode, {
-    ...login,
-    ...permitsOf(call, buckets, required),
-    id,
-    codeDigest: digestLoginCode(keys, id, short),
-    longDigest: digestLoginCode(keys, id, long),
-    createdAt: call.now,
-    expiresAt: new Date(call.now.getTime() + LOGIN_CODE_MINUTES * 60_000),
-  });
+  const insert = (code: string) =>
+    call.run(insertCode, {
+      ...login,
+      ...permitsOf(call, buckets, required),
+      id,
+      codeDigest: digestLoginCode(keys, id, code),
+      longDigest: digestLoginCode(keys, id, long),
+      createdAt: call.now,
+      expiresAt: new Date(call.now.getTime() + LOGIN_CODE_MINUTES * 60_000),
+    });
+  const takenBefore = await takeEach(call, buckets, required);
+  const permits = takenBefore ?? (await insert(short));
   const full = await settlePermits(call, buckets, permits, required);
   if (full) throw refuseCode(full);
   const code = permits.every(({ isTaken }) => isTaken) ? short : long;
+  if (takenBefore) await insert(code);
   return { id, code, isUnsent: false, wait: secondsUntilRepeat(call.now, { createdAt: call.now, sends: 1 }) };
 }
 
@@ -212,15 +216,21 @@ const countSend = statement('count_login_code_send', { id: loginCodes.id })`
     and id = ${p.uuid('id')} and sends < ${p.integer('limit')} and ${isDueForRepeat}
   returning id`;
 
-/** Without a permit of the last bucket, unless it is required, the code is a longer one. */
+const intoCodes = sql`login_codes (application_id, login_intent_id, id, browser_digest, user_id, email, wallet_address,
+  identity_id, created_at, expires_at, code_digest)`;
+const valuesOfCode = sql`${p.uuid('applicationId')}, ${p.uuid('loginIntentId')}, ${p.uuid('id')}, ${p.bytes('browserDigest')},
+  ${p.uuid('userId')}, ${p.text('email')}, ${p.text('walletAddress')}, ${p.uuid('identityId')}, ${p.instant('createdAt')},
+  ${p.instant('expiresAt')}`;
+
+/**
+ * Without a permit of the last bucket, unless it is required, the code is a longer one. The second form takes no permits:
+ * `takeEach` has taken them.
+ */
 const insertCode = statement('insert_login_code', PERMIT)`
   with ${takenPermits}, inserted as (
-    insert into login_codes (application_id, login_intent_id, id, browser_digest, user_id, email, wallet_address, identity_id,
-      code_digest, created_at, expires_at)
-    select ${p.uuid('applicationId')}, ${p.uuid('loginIntentId')}, ${p.uuid('id')}, ${p.bytes('browserDigest')},
-      ${p.uuid('userId')}, ${p.text('email')}, ${p.text('walletAddress')}, ${p.uuid('identityId')},
-      case when count(taken.key) = count(*) then ${p.bytes('codeDigest')} else ${p.bytes('longDigest')} end,
-      ${p.instant('createdAt')}, ${p.instant('expiresAt')}
+    insert into ${intoCodes}
+    select ${valuesOfCode},
+      case when count(taken.key) = count(*) then ${p.bytes('codeDigest')} else ${p.bytes('longDigest')} end
     from wanted left join taken on taken.key = wanted.key
     having count(taken.key) filter (where position <= ${p.integer('required')}) = ${p.integer('required')}
-  ) ${permits}`;
+  ) ${permits}`.ifDistributed`insert into ${intoCodes} values (${valuesOfCode}, ${p.bytes('codeDigest')})`;

@@ -3,11 +3,11 @@ import { type SQL, sql } from 'drizzle-orm';
 import { columnsOf, nullable, p, statement, t } from '../../database/sql/template.ts';
 import type { Call } from '../core/call.ts';
 import type { Browser, InBrowser } from '../sessions/browser.ts';
-import { spellingsOf, userByEmail } from '../users/find-user-by-email.ts';
-import { latestCode, type StoredLoginCode, storedCodeColumns } from './find-latest-code.ts';
-import { type Familiarity, originKeysOf } from './known-origins.ts';
-import type { LoginCodeSettings } from './login-code.ts';
-import { muteKeysOf } from './muted-addresses.ts';
+import { findUserByEmail, spellingsOf, userByEmail } from '../users/find-user-by-email.ts';
+import { findLatestCode, latestCode, type StoredLoginCode, storedCodeColumns } from './find-latest-code.ts';
+import { type Familiarity, findFamiliarity, originKeysOf } from './known-origins.ts';
+import type { LoginCodeKeys, LoginCodeSettings } from './login-code.ts';
+import { isMutedForStrangers, muteKeysOf } from './muted-addresses.ts';
 
 interface AddressFacts {
   /** The active user with the address. */
@@ -20,18 +20,22 @@ interface AddressFacts {
 }
 
 export async function findAddressFacts(
-  { run, now }: Call,
-  { keys }: Pick<LoginCodeSettings, 'keys'>,
+  call: Call,
+  settings: Pick<LoginCodeSettings, 'keys'>,
   browser: Browser,
   email: string,
   inBrowser: InBrowser,
 ): Promise<AddressFacts> {
+  const { run, now } = call;
+  const { keys } = settings;
   const parameters = {
     ...spellingsOf(email),
     ...originKeysOf(keys, browser, email),
     muteKeys: muteKeysOf(keys, email),
   };
-  const [row] = await run(selectFacts, { ...parameters, ...inBrowser, now });
+  const found = await run(selectFacts, { ...parameters, ...inBrowser, now });
+  if (!found) return findEachFact(call, settings.keys, browser, email, inBrowser);
+  const [row] = found;
   const { ownerId, ownerEmail, isKnown, isBrowserKnown, isMuted, latest } = row as NonNullable<typeof row>;
   const familiarity = isBrowserKnown ? 'browser' : isKnown ? 'network' : 'stranger';
   return {
@@ -42,6 +46,23 @@ export async function findAddressFacts(
   };
 }
 
+/** By a statement for each table, where each may be on another server. */
+async function findEachFact(
+  call: Call,
+  keys: LoginCodeKeys,
+  browser: Browser,
+  email: string,
+  inBrowser: InBrowser,
+): Promise<AddressFacts> {
+  const [user, familiarity, isMuted, latest] = await Promise.all([
+    findUserByEmail(call, email),
+    findFamiliarity(call, keys, browser, email),
+    isMutedForStrangers(call, keys, email),
+    findLatestCode(call, inBrowser),
+  ]);
+  return { user, familiarity, hasMuted: isMuted && familiarity === 'stranger', latest };
+}
+
 const selectFacts = statement('select_address_facts', {
   ownerId: nullable(t.uuid),
   ownerEmail: nullable(t.text),
@@ -49,7 +70,7 @@ const selectFacts = statement('select_address_facts', {
   isBrowserKnown: t.boolean,
   isMuted: t.boolean,
   latest: storedCodeColumns,
-})`
+}).ifWhole`
   with owner as (${userByEmail}
   ), known as (
     select key from known_origins where ${isKeyOf('originKeys')} and expires_at > ${p.instant('now')}

@@ -1,6 +1,6 @@
 import { type SQL, sql } from 'drizzle-orm';
 import { DAY_MS } from '../../database/schema/table-facts.ts';
-import { p, statement, t } from '../../database/sql/template.ts';
+import { p, type RowOfType, statement, t } from '../../database/sql/template.ts';
 import type { Call } from '../core/call.ts';
 import { ServiceError } from '../core/errors.ts';
 import { type DerivedKeys, hmac } from '../crypto/derived-keys.ts';
@@ -29,7 +29,8 @@ export async function takePermit(call: Call, key: Buffer, limit: RateLimit): Pro
 
 /** Takes a permit of each bucket, or none and returns false if one of them has none left. */
 async function takeAll(call: Call, buckets: readonly Bucket[]): Promise<boolean> {
-  return (await settlePermits(call, buckets, await call.run(takePermits, permitsOf(call, buckets)))) === undefined;
+  const taken = (await takeEach(call, buckets)) ?? (await call.run(takePermits, permitsOf(call, buckets)));
+  return (await settlePermits(call, buckets, taken)) === undefined;
 }
 
 /**
@@ -126,18 +127,54 @@ export const takenPermits = sql`wanted as (
 
 export const PERMIT = { isFull: t.boolean, isTaken: t.boolean };
 
+type Permit = RowOfType<typeof PERMIT>;
+
 /** A row for each bucket, in their order. */
 export const permits = sql`select position in (select position from filled) as is_full,
     key in (select key from taken) as is_taken
   from wanted order by position`;
 
-const takePermits = statement('take_permits', PERMIT)`with ${takenPermits} ${permits}`;
+const ofFirst = (list: SQL) => sql`(${list})[1]`;
+const firstKey = sql`decode(${ofFirst(p.texts('keys'))}, 'hex')`;
+const [firstInterval, firstLatest] = [ofFirst(p.bigints('intervalsMs')), ofFirst(p.bigints('latestMs'))];
+
+/** In its second form a permit of the first bucket alone: each is on a server of its own. */
+const takePermits = statement('take_permits', PERMIT)`with ${takenPermits} ${permits}`.ifDistributed`
+  insert into rate_limits as r (key, empty_ms, expires_at)
+  values (${firstKey}, ${nowMs} + ${firstInterval}, to_timestamp(${firstLatest} / 1000.0))
+  on conflict (key) do update set empty_ms = ${filledMs}, expires_at = excluded.expires_at
+  where ${filledMs} <= ${firstLatest}
+  returning false as is_full, true as is_taken`;
+
+const selectFull = statement('select_full_rate_limit', {}).ifDistributed`
+  select from rate_limits where key = ${firstKey} and empty_ms > ${firstLatest} - ${firstInterval}`;
+
+/**
+ * Takes permits as `takenPermits` does, by statements of one bucket. Returns undefined where one statement takes them all,
+ * because one server has all tables.
+ */
+export async function takeEach(
+  call: Call,
+  buckets: readonly Bucket[],
+  required = buckets.length,
+): Promise<readonly Permit[] | undefined> {
+  const found = await Promise.all(buckets.map((bucket) => call.run(selectFull, permitsOf(call, [bucket]))));
+  if (!found.every((rows) => rows !== undefined)) return undefined;
+  const taken = found.map((rows): Permit => ({ isFull: rows.length > 0, isTaken: false }));
+  if (taken.slice(0, required).some(({ isFull }) => isFull)) return taken;
+  for (const [at, bucket] of buckets.entries()) {
+    if (taken[at]?.isFull) continue;
+    const [row] = await call.run(takePermits, permitsOf(call, [bucket]));
+    if (row) taken[at] = row;
+  }
+  return taken;
+}
 
 /** Returns the first required bucket that has no permit left. The permits of the others are given back then. */
 export async function settlePermits(
   call: Call,
   buckets: readonly Bucket[],
-  rows: readonly { readonly isFull: boolean; readonly isTaken: boolean }[],
+  rows: readonly Permit[],
   required = buckets.length,
 ): Promise<Bucket | undefined> {
   const ofRequired = rows.slice(0, required);

@@ -324,6 +324,7 @@ const SHARDS: Readonly<Record<string, number>> = {
   delete_batch: Number.POSITIVE_INFINITY,
   delete_sessions: Number.POSITIVE_INFINITY,
   delete_unrecorded_sessions: Number.POSITIVE_INFINITY,
+  select_deleted_lists: Number.POSITIVE_INFINITY,
   // Every process looks for notices of all applications.
   select_due_notices: Number.POSITIVE_INFINITY,
   // A revoked invitation removes a user who is nothing else anywhere.
@@ -334,6 +335,8 @@ const SHARDS: Readonly<Record<string, number>> = {
   end_group_members: Number.POSITIVE_INFINITY,
   remove_personal_data: Number.POSITIVE_INFINITY,
   remove_unfinished_change: Number.POSITIVE_INFINITY,
+  // The client of a resource gets a message in its own application, which only the row of the grant names.
+  end_oidc_grant: Number.POSITIVE_INFINITY,
   // A browser and its network have a row each.
   select_known_origins: 2,
   upsert_known_origins: 2,
