@@ -4,17 +4,20 @@ import { ACCOUNT_APPLICATION_ID } from '../domain/core/own-applications.ts';
 import type { LoginCodeKeys } from '../domain/login/login-code.ts';
 import { createMuteToken } from '../domain/login/muted-addresses.ts';
 import { type DueNotice, LINK_DAYS, type NoticeLinks } from '../domain/notices/due-notices.ts';
+import { findNoticeRow } from '../domain/notices/notice-row.ts';
 import type { NoticeKind } from '../domain/notices/store-notice.ts';
 import { ENGLISH, LANGUAGES, type Language, type TextKey } from '../texts/texts.ts';
 import { createMuteLink, type Mail, supportOf } from './mail.ts';
 
 const NOT_ME = ['mail.addressChanged.undo'] as const;
+const SHOW = ['mail.show'] as const;
 const STOP = ['account.recovery.submit'] as const;
 
 export interface ComposeParts {
   /** The URL of the login page. That of the account page is next to it. */
   readonly authPageUrl: string;
   readonly clock: () => Date;
+  readonly hasAccountPage: boolean;
   /** The keys of links that mute an address. */
   readonly codeKeys: LoginCodeKeys;
   /** Whether Usher has the page that mutes an address. */
@@ -29,16 +32,19 @@ export function composeNotice(
   { kind, userId, recipient: to, value, changedAt: at, ...row }: Omit<DueNotice, 'attempts' | 'expiresAt'>,
   parts: ComposeParts,
 ): Mail {
-  const { authPageUrl, noticeLinks, providers } = parts;
+  const { authPageUrl, hasAccountPage, noticeLinks, providers } = parts;
   const language = LANGUAGES.get(row.language) ?? ENGLISH;
   const { host } = new URL(authPageUrl);
   if (kind === 'invitation') return invite(row, parts, { to, language, expiresAt: new Date(value) });
   const path = noticeLinks[kind]?.({ id: row.id, userId, recipient: to, value, changedAt: at });
-  const url = path && authPageUrl.replace(/\/login$/, '/account') + path;
+  const accountUrl = authPageUrl.replace(/\/login$/, '/account');
+  const url = path && accountUrl + path;
+  const shown = hasAccountPage && findNoticeRow({ id: row.id, kind, value, changedAt: at });
+  const action = shown && { action: { text: SHOW, url: `${accountUrl}?row=${shown}` } };
   const duration = language.duration(LINK_DAYS, 'day');
   const text = kind === 'recoveryStarted' ? STOP : NOT_ME;
   const undo = url ? { link: { text, url }, duration } : {};
-  const notice = { to, language, application: toApplication(row, language), host, at, value, ...undo };
+  const notice = { to, language, application: toApplication(row, language), host, at, value, ...undo, ...action };
   switch (kind) {
     case 'identityLinked':
     case 'identityRemoved':
@@ -240,7 +246,7 @@ const NOTICES = {
   },
 } as const satisfies Record<Exclude<NoticeKind, 'invitation' | 'recoveredFormer'>, object>;
 
-interface Notice extends Pick<Mail, 'to' | 'language' | 'application' | 'link'> {
+interface Notice extends Pick<Mail, 'action' | 'to' | 'language' | 'application' | 'link'> {
   /** The host of the login page. */
   readonly host: string;
   /** The instant of the change. */

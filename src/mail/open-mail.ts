@@ -47,7 +47,7 @@ export function openMail(
   const openNotices = ({
     encryptionKeys,
     ...parts
-  }: Omit<NoticeParts, 'codeKeys' | 'hasMutePage' | 'logger' | 'outcomes' | 'sender'> & {
+  }: Omit<NoticeParts, 'codeKeys' | 'hasAccountPage' | 'hasMutePage' | 'logger' | 'outcomes' | 'sender'> & {
     readonly encryptionKeys: readonly Buffer[];
   }): OpenNotices | undefined => {
     // Codes may go to the terminal, which stands for a mail server then.
@@ -55,6 +55,7 @@ export function openMail(
     const notices = new NoticeSender({
       ...parts,
       codeKeys: deriveLoginCodeKeys(encryptionKeys),
+      hasAccountPage: ownPageUrl === undefined,
       hasMutePage: hasCodes && ownPageUrl === undefined,
       logger,
       outcomes: mailer.outcomes,

@@ -46,6 +46,7 @@ const SESSIONS = [
       'Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/26.0 Safari/605.1.15',
     browserDigest: Buffer.alloc(32, 1),
     beganAt: new Date('2026-11-19T18:02:00Z'),
+    authenticatedAt: new Date('2026-11-19T18:02:00Z'),
   },
   {
     applicationId: USER.id,
@@ -55,6 +56,7 @@ const SESSIONS = [
     userAgent: 'node',
     browserDigest: null,
     beganAt: new Date('2026-11-02T07:40:00Z'),
+    authenticatedAt: new Date('2026-11-02T07:40:00Z'),
   },
 ] as const;
 

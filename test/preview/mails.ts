@@ -50,6 +50,7 @@ export const MAILS: readonly MailExample[] = [
         host: HOST,
         at: new Date('2026-11-23T12:00:00Z'),
         value: '',
+        action: { text: ['mail.show'], url: `https://${HOST}/account?row=sign-in-1790000000000` },
         link: { text: ['mail.addressChanged.undo'], url: `https://${HOST}/account/sign-ins?t=${'x'.repeat(32)}` },
       }),
   },

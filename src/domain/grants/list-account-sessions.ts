@@ -16,6 +16,8 @@ const columns = {
   userAgent: sessions.userAgent,
   browserDigest: sessions.browserDigest,
   beganAt: t.instant,
+  /** The latest sign-in there. */
+  authenticatedAt: t.instant,
 };
 
 /** Where a user is signed in: in an application, or in one browser of an application that uses OpenID Connect. */
@@ -44,7 +46,8 @@ export async function listAccountSessions({ run, now }: Call, userId: string): P
 }
 
 const selectSessions = statement('select_account_sessions', columns)`
-  select s.application_id, a.name as application_name, s.method, s.ip_address, s.user_agent, s.browser_digest, s.began_at
+  select s.application_id, a.name as application_name, s.method, s.ip_address, s.user_agent, s.browser_digest, s.began_at,
+    coalesce(s.last_authenticated_at, s.authenticated_at) as authenticated_at
   from sessions s join applications a on a.id = s.application_id and a.deleted_at is null
   where s.user_id = ${p.uuid('userId')} and s.expires_at + ${renewableFor} > ${p.instant('now')}
     and not (${isRefusedNow(sql`s.application_id`, sql`s.user_id`)})
@@ -53,7 +56,7 @@ const selectSessions = statement('select_account_sessions', columns)`
 const selectGrants = statement('select_account_grants', { ...columns, sid: oidcGrants.sid })`
   select * from (
     select distinct on (application_id, sid) application_id, a.name as application_name, method, ip_address, user_agent,
-      browser_digest, authenticated_at as began_at, sid
+      browser_digest, authenticated_at as began_at, authenticated_at, sid
     from oidc_grants join applications a on a.id = application_id and a.deleted_at is null
     where user_id = ${p.uuid('userId')} and expires_at > ${p.instant('now')} and ${isGrantAfterEveryCutoff}
     order by application_id, sid, authenticated_at desc

@@ -55,7 +55,7 @@ const SHORT_BYTES = 4_096;
 /** The parameters that a page keeps when its language changes. */
 const KEPT = [
   ...['change', 'client_id', 'digits', 'done', 'intent', 'left', 'link', 'minutes', 'problem', 'provider'],
-  ...['then', 't'],
+  ...['row', 'then', 't'],
 ];
 /** Matches all values that Usher itself writes. Others are dropped. */
 const OWN_VALUE = /^[\w .:-]{1,255}$/;

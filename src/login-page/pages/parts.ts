@@ -1,4 +1,6 @@
 /** Parts that several pages share. */
+
+import type { AccountRow } from '../../domain/notices/notice-row.ts';
 import { type Html, html, MARK } from '../../http/html.ts';
 import { isolate } from '../../texts/isolate.ts';
 import { LANGUAGES, type Language, type TextKey } from '../../texts/texts.ts';
@@ -122,8 +124,15 @@ ${items}
 </section>`;
 }
 
-export function renderItem(name: string | Html, text: string | Html, button?: Html | false, tag?: Html | false): Html {
-  return html`<div class="item"><div><strong>${name}</strong>${tag}<p>${text}</p></div>${button}</div>`;
+/** @param id of the row, to which notices lead */
+export function renderItem(
+  name: string | Html,
+  text: string | Html,
+  button?: Html | false,
+  tag?: Html | false,
+  id?: AccountRow,
+): Html {
+  return html`<div class="item"${id && html` id="${id}"`}><div><strong>${name}</strong>${tag}<p>${text}</p></div>${button}</div>`;
 }
 
 export function renderToken({ formToken }: Pick<PanelView, 'formToken'>): Html {

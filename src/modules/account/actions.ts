@@ -3,6 +3,7 @@ import { showEmail, toEmailKey } from '../../config/email-address.ts';
 import { listAccountSessions } from '../../domain/grants/list-account-sessions.ts';
 import { eraseUser } from '../../domain/lifecycle/end-user.ts';
 import { endUserSessions } from '../../domain/lifecycle/end-user-sessions.ts';
+import { readAccountRow } from '../../domain/notices/notice-row.ts';
 import { listUserAccess, mayEnter } from '../../domain/users/list-user-access.ts';
 import { updateUser } from '../../domain/users/update-user.ts';
 import { send } from '../../http/exchange.ts';
@@ -84,9 +85,11 @@ async function showAccount(request: AccountRequest, sections: readonly AccountSe
   const notes: ReadonlyMap<string, TextKey> = new Map(
     [NOTES, ...sections.map((section) => section.notes ?? {})].flatMap((each) => Object.entries(each)),
   );
+  const row = readAccountRow(pickFields(request, 'row').row);
   const done = notes.get(pickFields(request, 'done').done);
   const note = done ? view.language.text(done) : '';
-  if (!account) return sendPage(context, 200, renderAccountSignIn(view, note));
+  if (!account) return sendPage(context, 200, renderAccountSignIn(view, note, row));
+  if (row) return redirect(request, `#${row}`);
   const { isFresh, user } = account;
   const [sessions, groups, access, ...shown] = await Promise.all([
     listAccountSessions(call, user.id),

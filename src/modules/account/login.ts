@@ -5,6 +5,7 @@ import { hmac } from '../../domain/crypto/derived-keys.ts';
 import { createAuthPageLink, generateAuthUrl } from '../../domain/login/generate-auth-url.ts';
 import { siteOf } from '../../domain/login/network.ts';
 import { type RateLimit, takePermit } from '../../domain/login/rate-limit.ts';
+import { readAccountRow } from '../../domain/notices/notice-row.ts';
 import { beginLogin, endLogin, type PendingLoginsCookie } from '../../login-page/browser/pending-logins.ts';
 import { signOutHere } from '../../login-page/offer/browser-sign-ins.ts';
 import { pickFields } from '../../login-page/offer/login-context.ts';
@@ -27,7 +28,7 @@ export async function beginAccountLogin(
   const isAdmitted = parts.logins.take(browser.address, call.now) && (await takePermit(call, key, LOGINS));
   if (!isAdmitted) return redirect(request, '', { problem: 'TOO_MANY_LOGINS' });
   const redirectUri = `${accountUrlOf(parts.authPageUrl)}/return`;
-  const state = beginLogin(context, begunLoginsOf(request), '');
+  const state = beginLogin(context, begunLoginsOf(request), readAccountRow(pickFields(request, 'row').row) ?? '');
   const { authUrl } = await generateAuthUrl(
     { ...call, application: accountApplication(redirectUri) },
     createAuthPageLink(parts.authPageUrl),
@@ -40,12 +41,12 @@ export async function beginAccountLogin(
 export async function finishAccountLogin(request: AccountRequest): Promise<void> {
   const { context, call, browser, own } = request;
   const { authToken, state, error } = pickFields(request, 'authToken', 'state', 'error');
-  const isOwn = endLogin(context, begunLoginsOf(request), state) !== undefined;
-  const signIn = isOwn ? await open(request, authToken) : undefined;
+  const row = endLogin(context, begunLoginsOf(request), state);
+  const signIn = row !== undefined ? await open(request, authToken) : undefined;
   if (signIn) writeAccountCookie(context, browser, own.keys, signIn, call.now);
   // Whoever opens an old address while signed in sees the account.
   const isOpen = signIn !== undefined || (await readAccount(request)) !== undefined;
-  redirect(request, '', isOpen || error ? {} : { problem: 'OTHER' });
+  redirect(request, isOpen && row ? `#${row}` : '', isOpen || error ? {} : { problem: 'OTHER' });
 }
 
 async function open({ call, parts }: AccountRequest, authToken: string) {

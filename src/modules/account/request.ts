@@ -104,7 +104,7 @@ export function accountUrlOf(authPageUrl: string): string {
   return authPageUrl.replace(/\/login$/, '/account');
 }
 
-export function redirect(request: LoginRequest, path: '' | `/${string}`, query: AccountQuery = {}): void {
+export function redirect(request: LoginRequest, path: '' | `${'/' | '#'}${string}`, query: AccountQuery = {}): void {
   const search = new URLSearchParams(query).toString();
   sendRedirect(
     request.context,

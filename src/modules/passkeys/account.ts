@@ -3,6 +3,7 @@
 import type { Call } from '../../domain/core/call.ts';
 import { ServiceError } from '../../domain/core/errors.ts';
 import type { DerivedKeys } from '../../domain/crypto/derived-keys.ts';
+import { toPasskeyRow } from '../../domain/notices/notice-row.ts';
 import { type Passkey, selectPasskeys } from '../../domain/passkeys/list-passkeys.ts';
 import { html } from '../../http/html.ts';
 import { pickFields } from '../../login-page/offer/login-context.ts';
@@ -27,7 +28,7 @@ export function renderPasskeyWays(view: AccountFormView, passkeys: readonly Pass
   const { language } = view;
   const items = passkeys.map(
     (passkey) =>
-      html`<div class="item">${renderPasskey(language, passkey)}${renderLoginButton(view, 'PASSKEYS', 'account.change', passkey.name)}</div>`,
+      html`<div class="item" id="${toPasskeyRow(passkey.id)}">${renderPasskey(language, passkey)}${renderLoginButton(view, 'PASSKEYS', 'account.change', passkey.name)}</div>`,
   );
   return { ways: html`${items}`, buttons: renderLoginButton(view, 'PASSKEYS', 'account.passkeys.manage') };
 }

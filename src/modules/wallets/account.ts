@@ -103,6 +103,8 @@ export function renderOwnWallet(
     view.language.text('account.wallet'),
     html`<code><bdi>${`${walletAddress.slice(0, 6)}…${walletAddress.slice(-4)}`}</bdi></code>`,
     hasEmail && renderAccountLink(view, 'wallet', 'account.remove', 'account.wallet', 'danger'),
+    undefined,
+    'wallet',
   );
   return { ways };
 }

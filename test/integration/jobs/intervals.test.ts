@@ -134,6 +134,7 @@ describe('seconds pass', () => {
   test('about five until a process looks for the notices of others', async () => {
     const sender = new NoticeSender({
       codeKeys: [],
+      hasAccountPage: false,
       hasMutePage: false,
       authPageUrl: 'https://usher.test/login',
       clock: () => new Date(),

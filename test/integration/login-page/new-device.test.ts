@@ -1,5 +1,6 @@
 /** The e-mail after a sign-in in a browser and a network that are new to the user. */
 import { afterAll, expect, it } from 'vitest';
+import { openAccount } from '../../support/account-page.ts';
 import { HOUR } from '../../support/clock.ts';
 import { LoginBrowser, newAddress } from '../../support/login-browser.ts';
 import { LoginFixture } from '../../support/login-fixture.ts';
@@ -84,6 +85,8 @@ it('has a link whose button ends every sign-in, and which changes nothing when i
   const reader = browserAt(newAddress());
   const page = await reader.open(link);
   expect(page.heading).toBe('Was this not you?');
+  const row = mailsTo(user)[0]?.action?.url.split('?row=')[1] ?? '';
+  expect((await openAccount(fixture, user)).page.body).toContain(`<div class="item" id="${row}">`);
   expect(await sessions.checkSession({ sessionId })).toMatchObject({ active: true });
   const ended = await reader.submit(page, '/account/sign-ins');
   expect(ended.heading).toBe('Every sign-in has ended');

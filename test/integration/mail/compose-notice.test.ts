@@ -22,6 +22,7 @@ const PARTS = {
   authPageUrl: 'https://login.example.com/login',
   clock: () => NOTICE.changedAt,
   codeKeys: [],
+  hasAccountPage: true,
   hasMutePage: true,
   noticeLinks: {},
   providers: { nameOf: () => '' },
@@ -36,7 +37,7 @@ test('the notice of a changed address has the link that its part makes, below th
 });
 
 test('without a part that makes the link, the notice says whom to write to, and promises no way back', () => {
-  const text = toPlainText(composeNotice(NOTICE, PARTS));
+  const text = toPlainText(composeNotice(NOTICE, { ...PARTS, hasAccountPage: false }));
   expect(text).toContain('eve@example.com');
   expect(text).toContain('Not you? Write to');
   expect(text).not.toMatch(/bring the old address back|https:/);

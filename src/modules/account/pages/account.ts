@@ -1,5 +1,6 @@
 import { type AccountSession, isOfBrowser } from '../../../domain/grants/list-account-sessions.ts';
 import { FRESH_MINUTES } from '../../../domain/login/sign-in-age.ts';
+import { toSignInRow } from '../../../domain/notices/notice-row.ts';
 import type { UserAccess } from '../../../domain/users/list-user-access.ts';
 import type { User } from '../../../domain/users/user.ts';
 import { type Html, html } from '../../../http/html.ts';
@@ -79,7 +80,7 @@ function renderYou(view: AccountView): Html {
     'you',
     language.text('account.you'),
     html`${renderItem(language.text('account.name'), isolate(user.name ?? '–'), renderAccountLink(view, 'name', 'account.change', 'account.name'))}
-${renderItem(language.text('account.email'), renderAddress(user.email), view.hasEmail && renderAccountLink(view, 'email', 'account.change', 'account.email'))}${
+${renderItem(language.text('account.email'), renderAddress(user.email), view.hasEmail && renderAccountLink(view, 'email', 'account.change', 'account.email'), undefined, 'email')}${
   groups.length > 0 &&
   html`
 ${renderItem(language.text('account.groups'), isolateAll(groups, ' · '))}`
@@ -122,6 +123,7 @@ function renderSession(view: AccountView, session: AccountSession): Html {
     }
 <button class="second">${language.text('account.signOut')}<span class="hide"> ${isolate(applicationName)}</span></button></form>`,
     renderDevice(language, isOfBrowser(session, user.id, browserDigest)),
+    toSignInRow(session.authenticatedAt),
   );
 }
 

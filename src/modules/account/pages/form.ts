@@ -1,4 +1,5 @@
 /** The pages of the account with one card each: forms, the sign-in, and messages. */
+import type { AccountRow } from '../../../domain/notices/notice-row.ts';
 import { html } from '../../../http/html.ts';
 import type { AccountForm, AccountFormView } from '../../../login-page/offer/page-offer.ts';
 import type { PageContent } from '../../../login-page/pages/document.ts';
@@ -21,8 +22,12 @@ ${renderAlert(alert)}
   };
 }
 
-/** Renders the account page of a person who is not signed in: a button, because nobody is redirected without a click. */
-export function renderAccountSignIn(view: AccountFormView, note = ''): PageContent {
+/**
+ * Renders the account page of a person who is not signed in: a button, because nobody is redirected without a click.
+ *
+ * @param row to which the sign-in leads
+ */
+export function renderAccountSignIn(view: AccountFormView, note = '', row?: AccountRow): PageContent {
   const { language, path, host, alert } = view;
   return {
     language,
@@ -30,7 +35,7 @@ export function renderAccountSignIn(view: AccountFormView, note = ''): PageConte
     body: html`${renderHeading(html`${language.text('account.title')}`, html`<p>${language.html('account.text', { host })}</p>`)}
 ${renderAlert(alert)}
 ${note && html`<p class="alert note">${note}</p>`}
-<form method="post" action="${path}/login">${renderToken(view)}<button>${language.text('account.signIn')}</button></form>`,
+<form method="post" action="${path}/login">${renderToken(view)}${row && html`<input type="hidden" name="row" value="${row}">`}<button>${language.text('account.signIn')}</button></form>`,
     footer: renderFooter(view),
   };
 }

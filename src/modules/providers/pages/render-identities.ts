@@ -1,5 +1,6 @@
 import type { UserIdentity } from '../../../domain/identities/list-identities.ts';
 import type { ProviderNames } from '../../../domain/identities/provider-names.ts';
+import { toProviderRow } from '../../../domain/notices/notice-row.ts';
 import { type Html, html } from '../../../http/html.ts';
 import type { AccountFormView, ShownSection } from '../../../login-page/offer/page-offer.ts';
 import { renderItem, renderToken } from '../../../login-page/pages/parts.ts';
@@ -26,7 +27,8 @@ function renderItems(
     const name = isolate(providers.find(({ id }) => id === provider)?.name ?? provider);
     const remove = html`<form method="post" action="${path}/providers/unlink">${renderToken(view)}<input type="hidden" name="issuer" value="${issuer}"><input type="hidden" name="subject" value="${subject}">
 <button class="danger">${language.text('account.remove')}<span class="hide"> ${name}</span></button></form>`;
-    return renderItem(name, language.html('account.since', { date: language.date(createdAt) }), hasEmail && remove);
+    const since = language.html('account.since', { date: language.date(createdAt) });
+    return renderItem(name, since, hasEmail && remove, undefined, toProviderRow(provider));
   })}`;
 }
 
