@@ -32,8 +32,8 @@ export const USERS_FAULTS: readonly Fault[] = [
   },
   {
     what: "A stranger signs a browser in to the stranger's account",
-    find: 'const isOwn = endLogin(context, begunLoginsOf(request), state) !== undefined;',
-    replace: 'const isOwn = true;',
+    find: 'const row = endLogin(context, begunLoginsOf(request), state);',
+    replace: "const row = endLogin(context, begunLoginsOf(request), state) ?? '';",
     test: 'test/integration/modules/account/account-sign-out.test.ts',
     title: /of a stranger signs in no browser that has not begun that sign-in/,
   },
