@@ -28,6 +28,7 @@ const PARTS: Record<string, readonly Command[]> = {
   bench: [
     runLong('test/lab/bench'),
     bench(),
+    bench('logins'),
     bench('webhooks', '--rows', '1000000'),
     bench('growth', '--rows', '1000000', '--calls', '400000'),
   ],

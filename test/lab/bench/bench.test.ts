@@ -52,6 +52,13 @@ test.each(quickOrLong(SHORT, [...SHORT, ...LONG]))(
   300_000,
 );
 
+test('npm run bench -- logins has figures of both servers', async () => {
+  const { exitCode, stdout } = await bench(['logins', '--rounds', '1', '--logins', '2']);
+  expect(stdout).toMatch(/^Usher, in all +\d+ /m);
+  expect(stdout).toMatch(/^better-auth, in all +\d+ /m);
+  expect(exitCode).toBe(0);
+}, 300_000);
+
 const testInLongForm = test.runIf(quickOrLong(false, true));
 
 testInLongForm(

@@ -5,7 +5,15 @@ import { UsageError } from './command-line.ts';
 import type { Options } from './options.ts';
 import { connectBinary, connectJson, grpc, type Protocol, rest } from './protocols.ts';
 
-type Rival = 'least' | 'node-http' | 'fastify-pg' | 'node-http2' | 'grpc-js' | 'connect-node' | 'oidc-provider';
+type Rival =
+  | 'least'
+  | 'node-http'
+  | 'fastify-pg'
+  | 'node-http2'
+  | 'grpc-js'
+  | 'connect-node'
+  | 'oidc-provider'
+  | 'better-auth';
 export type ServerName = Rival | 'against' | 'usher';
 
 export interface ServerSpec {
@@ -32,6 +40,9 @@ export const USHER: ServerSpec = {
 
 /** It speaks OpenID Connect alone: see `openid`. */
 export const OIDC_PROVIDER: ServerSpec = baseline('oidc-provider', 'oidc-provider', []);
+
+/** It signs users in by code alone: see `logins`. */
+export const BETTER_AUTH: ServerSpec = baseline('better-auth', 'better-auth', []);
 
 type Compared = ServerSpec & { readonly protocols: readonly Protocol[] };
 
