@@ -1,7 +1,7 @@
 /** The facts of a call for log, metrics and deadline, the same for every protocol. */
 import type { DescMessage, MessageInitShape, MessageShape } from '@bufbuild/protobuf';
 import type { Span } from '@opentelemetry/api';
-import type { ErrorCode, ErrorReason } from '../domain/core/errors.ts';
+import type { AttemptCause, ErrorCode, ErrorReason } from '../domain/core/errors.ts';
 import type { HttpErrorReason } from '../http/errors.ts';
 
 /** The largest request message in bytes, after decompression. */
@@ -48,7 +48,7 @@ export interface CallInfo {
 /** How a call ended. */
 export interface CallOutcome {
   readonly code: ErrorCode | 'ok';
-  readonly reason?: ErrorReason | HttpErrorReason | Lowercase<string> | 'PASSKEY_COUNTER_STEPPED_BACK';
+  readonly reason?: ErrorReason | HttpErrorReason | Lowercase<string> | AttemptCause | 'PASSKEY_COUNTER_STEPPED_BACK';
   /** The cause, for the log, where the reason does not name it. */
   readonly detail?: string | undefined;
   readonly applicationId?: string | undefined;

@@ -93,14 +93,15 @@ async function serve(action: Action, context: HttpContext, isSecure: boolean, pa
     const notices = parts.notices && { ...parts.notices, toLanguage };
     const own = { clock, count, database, notices };
     const domainCall = createAuditedCall(own, context, { actorType: 'login_page', actor: '', action: call.name }, call);
-    const request = { context, logger, call: domainCall, browser, languages, place, form: parameters, fields, parts };
+    const note = ({ reason, detail }: Remark) => {
+      call.outcome = { ...call.outcome, reason, detail };
+    };
+    const shown = { context, logger, browser, languages, place, form: parameters, fields };
+    const request = { ...shown, call: domainCall, parts, note };
     const isForged = action.method === 'POST' && !isOwnForm(browser, fields.token);
     if (isForged) call.outcome = { code: 'unauthenticated' };
     // Admission begins here, so that a browser that sends its form slowly does not count.
-    const note = ({ reason, detail }: Remark) => {
-      call.outcome = { code: 'ok', reason, detail };
-    };
-    await loginAdmission.run('', () => (isForged ? refuseForm(action, request) : runAction(action, request, note)));
+    await loginAdmission.run('', () => (isForged ? refuseForm(action, request) : runAction(action, request)));
   };
   // Not the method of the request: over HTTP/2 a client may make one up, and each is a series of metrics.
   await serveCall(parts, context, { protocol: 'login', route: action }, work, (error) => {
@@ -124,14 +125,14 @@ function viewOf(context: HttpContext, form: string, parts: LoginPageParts): Page
 }
 
 /** Runs the action, and shows documented errors on the page. Notes the error or the remark of the action. */
-async function runAction(action: Action, request: LoginRequest, note: (remark: Remark) => void): Promise<void> {
+async function runAction(action: Action, request: LoginRequest): Promise<void> {
   try {
     const remark = await action.run(request);
-    if (remark) note(remark);
+    if (remark) request.note(remark);
   } catch (error) {
     if (!(error instanceof ServiceError)) throw error;
     // Before the answer: the call ends with it, and has its log line then, while the attempt is still being stored.
-    note(error);
+    request.note(error);
     await answerProblem(request, action.form, error);
     if (action.signsInBy) await keepRefusal(request, action.signsInBy, error);
   }

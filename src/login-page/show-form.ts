@@ -71,6 +71,7 @@ export async function showForm(request: LoginRequest, form: FormPage) {
   const isClosed = !demandsMore && methods.length + ways.length === 0;
   const kind = state.kind === 'open' && isClosed ? 'unavailable' : state.kind;
   if (kind !== 'open') {
+    request.note({ reason: DEAD_ENDS[kind] });
     sendErrorPage(context, kind, viewLogin(request, state));
     // Back leads here, too, when the answer no longer works.
     if (kind !== 'completed' || !hasCompleted(browser, state)) await keepAttempt(request, DEAD_ENDS[kind]);
@@ -166,6 +167,8 @@ export function viewLogin(
 
 /** Shows why a login cannot continue, with links back to its application. */
 export async function showDeadEnd(request: LoginRequest, kind: ErrorPage): Promise<void> {
+  // A form that is not Usher's own has the outcome of a caller without a credential.
+  if (kind === 'unknown' || kind === 'not-found') request.note({ reason: kind });
   const { context, call, languages, place, fields, parts } = request;
   // For `unknown`, the intent has already been looked up in vain.
   const found =

@@ -3,6 +3,7 @@ import { sql } from 'drizzle-orm';
 import { consents, oidcGrants } from '../../database/schema/oidc-schema.ts';
 import { applications } from '../../database/schema/schema.ts';
 import { nullable, p, type RowOfType, statement, t } from '../../database/sql/template.ts';
+import { labelOf } from '../core/application-label.ts';
 import type { Call } from '../core/call.ts';
 import { isConsentAfterCutoff, isGrantAfterEveryCutoff, latestCutoff } from '../sessions/cutoffs.ts';
 import { endGrantsOfClient } from './end-grants.ts';
@@ -46,15 +47,15 @@ export async function endClient(call: Call, client: Client): Promise<void> {
 }
 
 const selectGranted = statement('select_granted_clients', USED)`
-  select application_id, a.name as application_name, oidc_grants.client_id, max(client_name) as client_name,
+  select application_id, ${labelOf('a')} as application_name, oidc_grants.client_id, max(client_name) as client_name,
     max(coalesce(rotated_at, oidc_grants.created_at)) as used_at
   from oidc_grants join applications a on a.id = application_id and a.deleted_at is null
   where user_id = ${p.uuid('userId')} and client_name is not null and expires_at > ${p.instant('now')}
     and ${isGrantAfterEveryCutoff}
-  group by application_id, a.name, oidc_grants.client_id limit 500`;
+  group by application_id, a.id, oidc_grants.client_id limit 500`;
 
 const selectConsented = statement('select_consents_of_user', USED)`
-  select c.application_id, a.name as application_name, c.client_id, c.client_name, c.created_at as used_at
+  select c.application_id, ${labelOf('a')} as application_name, c.client_id, c.client_name, c.created_at as used_at
   from consents c join applications a on a.id = c.application_id and a.deleted_at is null
   where c.user_id = ${p.uuid('userId')} and ${isConsentAfterCutoff} limit 500`;
 

@@ -3,6 +3,7 @@ import { oidcGrants } from '../../database/schema/oidc-schema.ts';
 import { applications } from '../../database/schema/schema.ts';
 import { renewableFor, sessions } from '../../database/schema/session-schema.ts';
 import { p, type RowOfType, statement, t } from '../../database/sql/template.ts';
+import { labelOf } from '../core/application-label.ts';
 import type { Call } from '../core/call.ts';
 import { isGrantAfterEveryCutoff, isRefusedNow } from '../sessions/cutoffs.ts';
 import { sidOf } from '../sessions/sid.ts';
@@ -46,7 +47,7 @@ export async function listAccountSessions({ run, now }: Call, userId: string): P
 }
 
 const selectSessions = statement('select_account_sessions', columns)`
-  select s.application_id, a.name as application_name, s.method, s.ip_address, s.user_agent, s.browser_digest, s.began_at,
+  select s.application_id, ${labelOf('a')} as application_name, s.method, s.ip_address, s.user_agent, s.browser_digest, s.began_at,
     coalesce(s.last_authenticated_at, s.authenticated_at) as authenticated_at
   from sessions s join applications a on a.id = s.application_id and a.deleted_at is null
   where s.user_id = ${p.uuid('userId')} and s.expires_at + ${renewableFor} > ${p.instant('now')}
@@ -55,7 +56,7 @@ const selectSessions = statement('select_account_sessions', columns)`
 
 const selectGrants = statement('select_account_grants', { ...columns, sid: oidcGrants.sid })`
   select * from (
-    select distinct on (application_id, sid) application_id, a.name as application_name, method, ip_address, user_agent,
+    select distinct on (application_id, sid) application_id, ${labelOf('a')} as application_name, method, ip_address, user_agent,
       browser_digest, authenticated_at as began_at, authenticated_at, sid
     from oidc_grants join applications a on a.id = application_id and a.deleted_at is null
     where user_id = ${p.uuid('userId')} and expires_at > ${p.instant('now')} and ${isGrantAfterEveryCutoff}

@@ -2,6 +2,7 @@ import { sql } from 'drizzle-orm';
 import { applications } from '../../database/schema/schema.ts';
 import { nullable, p, type RowOfType, statement, t } from '../../database/sql/template.ts';
 import { notExpired } from '../access/has-access.ts';
+import { labelOf } from '../core/application-label.ts';
 import type { Call } from '../core/call.ts';
 import { ownApplicationIds } from '../core/own-applications.ts';
 
@@ -49,7 +50,7 @@ const selectAccess = statement('select_user_access', columns)`
     select application_id from signed_in union select application_id from added
     union select application_id from granted
   )
-  select a.id, a.name, a.initiate_login_uri, a.restrict_access as is_restricted, signed_in.last_signed_in_at,
+  select a.id, ${labelOf('a')} as name, a.initiate_login_uri, a.restrict_access as is_restricted, signed_in.last_signed_in_at,
     signed_in.application_id is not null as has_signed_in, added.added_at, granted.id as group_id,
     granted.name as group_name
   from listed join applications a on a.id = listed.application_id and a.deleted_at is null and a.id not in ${ownApplicationIds}

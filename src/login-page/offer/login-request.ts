@@ -37,6 +37,8 @@ export function loginPathOf({ authPageUrl }: Pick<LoginPageParts, 'authPageUrl'>
 
 export interface LoginRequest extends LoginContext {
   readonly parts: LoginPageParts;
+  /** Notes why the answer refuses. Call it before the answer, which ends the call and writes its log line. */
+  readonly note: (remark: Remark) => void;
 }
 
 /** The reason that metrics and the log record for a request that was answered, and a detail for the log. */

@@ -1,7 +1,7 @@
 /** The responses of the console, with their security headers. */
 import { createHash } from 'node:crypto';
-import { RETRY_SOON, send, toPageHeaders } from '../../http/exchange.ts';
-import { Html, html, htmlDocument, readScript, readStyle } from '../../http/html.ts';
+import { RETRY_SOON, send, sendJson, toPageHeaders } from '../../http/exchange.ts';
+import { Html, html, htmlDocument, joinScripts, readScript, readStyle } from '../../http/html.ts';
 import type { HttpContext } from '../../http/http-context.ts';
 import { withoutDirectionControls } from '../../texts/isolate.ts';
 
@@ -13,7 +13,9 @@ const style = readStyle(
   new URL('console.css', import.meta.url),
   new URL('../../http/styles/preferences.css', import.meta.url),
 );
-const script = readScript(new URL('console.js', import.meta.url));
+const script = joinScripts(readScript(new URL('console.js', import.meta.url)), [
+  readScript(new URL('combobox.js', import.meta.url)),
+]);
 
 /** The policy has no form-action: browsers would apply it to redirects after a form, too, and one leads to the login page. */
 const HEADERS = {
@@ -41,6 +43,11 @@ export function sendDocument(
     className,
   });
   send(context, status, document, { ...HEADERS, ...(status === 503 && RETRY_SOON) });
+}
+
+/** Sends JSON to a script of the console. */
+export function sendData(context: HttpContext, data: unknown): void {
+  sendJson(context, 200, JSON.stringify(data), { ...HEADERS, 'content-type': 'application/json' });
 }
 
 export function redirectTo(context: HttpContext, location: string): void {

@@ -52,6 +52,7 @@ import { showRemoveIdentity, showRemovePasskey, showRemoveWallet, WAY_ACTIONS } 
 import {
   createUserByForm,
   END_USER_ACTIONS,
+  showDeactivate,
   showDeleteUser,
   showEraseUser,
   showNewUser,
@@ -68,6 +69,7 @@ import {
   showWebhooks,
   WEBHOOK_ACTIONS,
 } from './pages/webhooks.ts';
+import { sendOffers } from './parts/named-things.ts';
 import { type ConsoleRoute, get, getAndPost, post } from './route.ts';
 import { endSignIn, finishSignIn, followLink, startSignIn } from './sign-in.ts';
 
@@ -87,6 +89,7 @@ export const ROUTES: readonly ConsoleRoute[] = [
   post('support', '/health/test-mail', testMail, (request) => showHealth(request)),
   get('viewer', '/attempts', showAttempts),
   get('viewer', '/audit', showAudit),
+  get('viewer', '/offers', sendOffers),
   get('viewer', '/audit.csv', exportAudit('csv')),
   get('viewer', '/audit.jsonl', exportAudit('jsonl')),
 
@@ -104,7 +107,7 @@ export const ROUTES: readonly ConsoleRoute[] = [
   ...getAndPost('admin', '/users/:u/accounts/:i/:s/remove', showRemoveIdentity, WAY_ACTIONS.identity, SENSITIVE),
   ...getAndPost('admin', '/users/:u/wallet/remove', showRemoveWallet, WAY_ACTIONS.wallet, SENSITIVE),
   post('admin', '/users/:u', USER_ACTIONS.update, showUser),
-  post('support', '/users/:u/deactivate', USER_ACTIONS.deactivate),
+  ...getAndPost('support', '/users/:u/deactivate', showDeactivate, USER_ACTIONS.deactivate),
   post('support', '/users/:u/end-sessions', USER_ACTIONS.endSessions),
   post('support', '/users/:u/reactivate', USER_ACTIONS.reactivate),
   ...getAndPost('viewer', '/users/:u/recovery', showRecovery, makeRecoveryLink, RECOVER),

@@ -73,9 +73,10 @@ export async function finishLink(
   const isSame = account?.user.id === authorization.subjectId && account.isFresh;
   let problem: Remark | undefined;
   if (!isSame) page.redirect(request, '');
-  else if (isRefusedByPerson(pickFields(request, 'error').error))
+  else if (isRefusedByPerson(pickFields(request, 'error').error)) {
+    request.note({ reason: 'PROVIDER_REFUSED' });
     page.redirect(request, '', { problem: 'PROVIDER_REFUSED', provider: fields.provider });
-  else {
+  } else {
     const linking = link(page, { ...request, call: account.call }, account, { authorization, settings });
     problem = await linking.catch((error: unknown) => showProblem(page, request, error));
   }

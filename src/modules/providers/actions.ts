@@ -67,6 +67,7 @@ async function comeBack(
   const fields = { ...given.fields, next: toPasskeys ? ('passkeys' as const) : ('' as const) };
   const request = { ...given, fields };
   if (!authorization || isRefusedByPerson(error)) {
+    request.note({ reason: 'PROVIDER_REFUSED' });
     redirectToForm(request, 'choice', { problem: 'PROVIDER_REFUSED' });
     await keepAttempt(request, 'PROVIDER_REFUSED', { method: signsInBy });
     return undefined;

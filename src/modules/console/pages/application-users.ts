@@ -128,7 +128,7 @@ function renderLetIn(request: ConsoleRequest, applicationId: string): Html {
     renderForm(
       `/applications/${applicationId}/users`,
       html`${renderProblem(request, ['userId'])}
-${renderField(request, { name: 'userId', label: 'E-mail address or ID of a user', isRequired: true, note: html`Somebody who has no account yet gets an <a href="${path}">invitation</a>.` })}
+${renderField(request, { name: 'userId', label: 'E-mail address or ID of a user', offers: 'user', isRequired: true, note: html`Somebody who has no account yet gets an <a href="${path}">invitation</a>.` })}
 <div class="actions"><button>Let in</button></div>`,
       'fields tight body sheet',
     ),

@@ -22,6 +22,7 @@ import {
 } from '../parts/form.ts';
 import { column, pageFields, renderPager, renderRows, wideColumn } from '../parts/list.ts';
 import { renderDay, renderMoment } from '../parts/moment.ts';
+import { type Names, readNames, renderNameOf } from '../parts/names.ts';
 import { renderBreadcrumbs, renderFacts, renderId, renderLinkButton, renderNote, renderPanel } from '../parts/panel.ts';
 import { renderQuickStart, variablesOf } from '../parts/quick-start.ts';
 import type { ConsolePage } from '../route.ts';
@@ -37,6 +38,7 @@ export async function showApplications(request: ConsoleRequest): Promise<Console
     operator.role === 'team'
       ? { rows: await findTeamApplications(call, operator), nextPageToken: '' }
       : await listApplications(call, parts.pageTokens, pageFields(query));
+  const names = await readNames(call, { application: rows.map(({ id }) => id) });
   const mayCreate = includesRole(operator.role, 'admin');
   const empty = html`There are no applications yet.${mayCreate && html` <a href="/applications/new">Create one</a>`}`;
   return {
@@ -46,7 +48,7 @@ export async function showApplications(request: ConsoleRequest): Promise<Console
       mayCreate && html`<a class="button tight" href="/applications/new">Create an application</a>`
     }</div>
 ${renderNote(request)}
-${renderRows({ labelledBy: 'applications', columns: COLUMNS, rows, empty })}
+${renderRows({ labelledBy: 'applications', columns: columnsWith(names), rows, empty })}
 ${renderPager('/applications', query, nextPageToken)}`,
   };
 }
@@ -65,8 +67,8 @@ function ignoreMissing(error: unknown): undefined {
   return undefined;
 }
 
-const COLUMNS = [
-  column('Name', ({ id, name }: ApplicationDetails) => html`<a href="/applications/${id}">${isolate(name)}</a>`),
+const columnsWith = (names: Names) => [
+  column('Name', ({ id }: ApplicationDetails) => html`<a href="/applications/${id}">${renderNameOf(names, id)}</a>`),
   wideColumn('Client ID', ({ clientId }: ApplicationDetails) => html`<code>${isolate(clientId)}</code>`),
   wideColumn('Signing in', describeSignUp),
   column('Created', ({ createdAt }: ApplicationDetails) => renderDay(createdAt)),

@@ -5,7 +5,7 @@ import { html } from '../../../http/html.ts';
 import { withoutDirectionControls } from '../../../texts/isolate.ts';
 import type { ConsoleRequest } from '../console-request.ts';
 import { ACTION_TEXTS } from '../parts/action-texts.ts';
-import { readAuditFilters, renderChoices } from '../parts/audit-filters.ts';
+import { NAMED_BY, readAuditFilters, renderChoices } from '../parts/audit-filters.ts';
 import { renderAuditList } from '../parts/audit-list.ts';
 import { type Filter, JOINED_PAGE_SIZE, pageFields, renderFilters, renderPager, withFilters } from '../parts/list.ts';
 import type { ConsolePage, Reply } from '../route.ts';
@@ -25,10 +25,10 @@ function filtersOf(query: URLSearchParams): readonly Filter[] {
     ...(isOther ? [[action, withoutDirectionControls(action)] as const] : []),
   ];
   return [
-    { name: 'actor', label: 'Who', placeholder: 'Name, address or ID' },
+    { name: 'actor', label: 'Who', offers: NAMED_BY.actor, placeholder: 'Name, address or ID' },
     { name: 'action', label: 'What', options },
-    { name: 'resource', label: 'On what', placeholder: 'Name, address or ID' },
-    { name: 'application', label: 'Application', placeholder: 'Name or ID' },
+    { name: 'resource', label: 'On what', offers: NAMED_BY.resource, placeholder: 'Name, address or ID' },
+    { name: 'application', label: 'Application', offers: NAMED_BY.application, placeholder: 'Name or ID' },
     { name: 'since', label: 'From (UTC)', isInstant: true },
     { name: 'until', label: 'Until (UTC)', isInstant: true },
   ];

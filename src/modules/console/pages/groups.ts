@@ -5,9 +5,10 @@ import { getGroup, readGroupVersion } from '../../../domain/groups/get-group.ts'
 import type { Group } from '../../../domain/groups/group.ts';
 import { listGroupMembers } from '../../../domain/groups/list-group-members.ts';
 import { listGroups } from '../../../domain/groups/list-groups.ts';
+import { getUser } from '../../../domain/users/get-user.ts';
 import { type Html, html } from '../../../http/html.ts';
 import { isolate, renderAddress } from '../../../texts/isolate.ts';
-import { type ConsoleRequest, findUserId } from '../console-request.ts';
+import { type ConsoleRequest, findUserId, perform } from '../console-request.ts';
 import {
   createAction,
   renderConfirmation,
@@ -30,7 +31,7 @@ import {
 } from '../parts/list.ts';
 import { renderDay, renderMoment } from '../parts/moment.ts';
 import { renderBreadcrumbs, renderId, renderLinkButton, renderNote, renderPanel } from '../parts/panel.ts';
-import type { ConsolePage } from '../route.ts';
+import type { ConsolePage, ConsoleRoute } from '../route.ts';
 import { includesRole } from '../signed-in-operator.ts';
 
 export async function showGroups(request: ConsoleRequest): Promise<ConsolePage> {
@@ -57,14 +58,14 @@ function renderNewGroup(request: ConsoleRequest): Html {
   const form = renderForm(
     '/groups',
     html`${renderProblem(request, GROUP_FIELDS)}
-${renderGroupFields(request)}
+${renderGroupFields(request)}${renderField(request, { name: 'userId', label: 'First member', offers: 'user', note: 'The e-mail address or ID of a user. You can add others later.' })}
 <div class="actions"><button>Create</button></div>`,
     'fields tight body sheet',
   );
   return renderPanel('new', 'Create a group', form);
 }
 
-const GROUP_FIELDS = ['name', 'displayName'];
+const GROUP_FIELDS = ['name', 'displayName', 'userId'];
 
 /** Renders the fields of a new or an existing group. */
 function renderGroupFields(request: Pick<ConsoleRequest, 'problem'>, group?: Group): Html {
@@ -77,11 +78,17 @@ function readGroup(form: URLSearchParams) {
   return { name: form.get('name')?.trim() ?? '', displayName: textOrNull(form, 'displayName') };
 }
 
-export const createGroupByForm = createAction(
-  AdminService.method.createGroup,
-  ({ form }) => readGroup(form),
-  (_, { group }) => `/groups/${group?.groupId}?done=created`,
-);
+/** Finds the first member before it creates the group, so that a wrong address leaves no empty group. */
+export const createGroupByForm: ConsoleRoute['run'] = async (request) => {
+  const { call, form } = request;
+  const typed = textOrNull(form, 'userId');
+  const member = typed !== null && (await getUser(call, typed.includes('@') ? { email: typed } : { userId: typed }));
+  const { createGroup, addGroupMember } = AdminService.method;
+  const { group } = await perform(request, createGroup, readGroup(form));
+  const groupId = group?.groupId ?? '';
+  if (member) await perform(request, addGroupMember, { groupId, userId: member.id });
+  return { redirect: `/groups/${groupId}?done=created` };
+};
 
 type Member = Awaited<ReturnType<typeof listGroupMembers>>['rows'][number];
 
@@ -130,7 +137,7 @@ function renderAdd(request: ConsoleRequest, path: string): Html {
   return renderForm(
     `${path}/members`,
     html`${renderProblem(own, ['userId'])}
-${renderField(own, { name: 'userId', label: 'E-mail address or ID of a user', isRequired: true })}
+${renderField(own, { name: 'userId', label: 'E-mail address or ID of a user', offers: 'user', isRequired: true })}
 <button>Add</button>`,
     'find tight',
   );

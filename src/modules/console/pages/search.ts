@@ -2,6 +2,7 @@
 import { listAuditEvents } from '../../../domain/audit/list-audit-events.ts';
 import { ServiceError } from '../../../domain/core/errors.ts';
 import { UUID } from '../../../domain/core/validation.ts';
+import { getEvent } from '../../../domain/events/get-event.ts';
 import { getGroup } from '../../../domain/groups/get-group.ts';
 import { findApplicationOfClient } from '../../../domain/login/find-login-application.ts';
 import { getUser } from '../../../domain/users/get-user.ts';
@@ -25,7 +26,9 @@ async function findPath(request: ConsoleRequest, text: string): Promise<string |
   if (/^msg_\d+$/.test(text)) return undefined;
   if (/^0x/i.test(text)) return `/users?${new URLSearchParams({ wallet: text })}`;
   if (text.includes('@')) return findByAddress(request, text);
-  // The audit log has the IDs of events and the names of admin keys.
+  const event = await findEvent(request, text);
+  if (event) return event;
+  // The audit log has the IDs of deleted events and the names of admin keys.
   const events = await findEvents(request, text);
   if (events) return events;
   return /^[^\s/\p{Cc}]{1,254}$/u.test(text) ? `/users?${new URLSearchParams({ prefix: text })}` : undefined;
@@ -58,6 +61,16 @@ async function findWebhook({ call, parts }: ConsoleRequest, webhookId: string): 
   return event && `/applications/${event.applicationId}/webhooks/${webhookId}`;
 }
 
+/** Finds the application of an event in the audit log, as for webhooks. */
+async function findEvent({ call, parts }: ConsoleRequest, eventId: string): Promise<string | undefined> {
+  const page = await readIfThere(() => listAuditEvents(call, parts.pageTokens, { resource: eventId, pageSize: 1 }));
+  const [latest] = page?.rows ?? [];
+  if (!latest) return undefined;
+  const application = await readIfThere(() => findApplication(call, latest.applicationId));
+  const event = application && (await readIfThere(() => getEvent({ ...call, application }, { eventId })));
+  return event && `/applications/${latest.applicationId}/events/${encodeURIComponent(eventId)}`;
+}
+
 /** Returns the page of the audit log with the events on a resource, or else of an actor, that the text names. */
 async function findEvents(request: ConsoleRequest, text: string): Promise<string | undefined> {
   for (const filter of ['resource', 'actor']) {
@@ -73,11 +86,14 @@ async function requireEvent({ call, parts }: ConsoleRequest, filter: Record<stri
 }
 
 async function exists(find: () => Promise<unknown>): Promise<boolean> {
+  return (await readIfThere(async () => [await find()])) !== undefined;
+}
+
+async function readIfThere<T>(find: () => Promise<T>): Promise<T | undefined> {
   try {
-    await find();
-    return true;
+    return await find();
   } catch (error) {
-    if (error instanceof ServiceError && ['not_found', 'invalid_argument'].includes(error.code)) return false;
+    if (error instanceof ServiceError && ['not_found', 'invalid_argument'].includes(error.code)) return undefined;
     throw error;
   }
 }

@@ -1,44 +1,29 @@
 /** The applications of a user: where the user has signed in, and who let the user in to restricted ones. */
 import { AdminService } from '../../../../gen/usher/v1/admin_pb.ts';
 import { showEmail } from '../../../config/email-address.ts';
-import type { ApplicationDetails } from '../../../domain/applications/application.ts';
-import { listApplications } from '../../../domain/applications/list-applications.ts';
 import { getUser } from '../../../domain/users/get-user.ts';
-import {
-  listUserAccess,
-  MAX_LISTED_ACCESS,
-  mayEnter,
-  type UserAccess,
-} from '../../../domain/users/list-user-access.ts';
+import { listUserAccess, MAX_LISTED_ACCESS, type UserAccess } from '../../../domain/users/list-user-access.ts';
 import type { User } from '../../../domain/users/user.ts';
 import { type Html, html } from '../../../http/html.ts';
 import { isolate } from '../../../texts/isolate.ts';
 import type { ConsoleRequest } from '../console-request.ts';
-import { createAction, renderForm, renderSelect } from '../parts/form.ts';
+import { createAction, renderField, renderForm, withoutProblem } from '../parts/form.ts';
 import { renderDay } from '../parts/moment.ts';
+import { findApplicationId } from '../parts/named-things.ts';
 import { renderBreadcrumbs, renderPanel } from '../parts/panel.ts';
 import type { ConsolePage } from '../route.ts';
 import { includesRole } from '../signed-in-operator.ts';
 
-/** How many applications are offered to let somebody in, the newest. */
-const MAX_OFFERED = 100;
 /** The length of the list on the page of the user. A link leads to the whole list. */
 const SHORT_LIST = 10;
 
 export async function renderAccess(request: ConsoleRequest, user: User): Promise<Html> {
-  const { call, operator, parts } = request;
-  const isAdmin = includesRole(operator.role, 'admin');
-  const [access, { rows, nextPageToken }] = await Promise.all([
-    listUserAccess(call, user.id),
-    isAdmin ? listApplications(call, parts.pageTokens, { pageSize: MAX_OFFERED }) : { rows: [], nextPageToken: '' },
-  ]);
+  const access = await listUserAccess(request.call, user.id);
   const path = `/users/${user.id}/applications`;
-  const entered = new Set(access.filter(mayEnter).map(({ id }) => id));
-  const offered = rows.filter(({ id, restrictAccess }) => restrictAccess && !entered.has(id));
   return renderPanel(
     'where',
     'Applications',
-    html`${renderItems(request, user, access.slice(0, SHORT_LIST))}${offered.length > 0 && renderOffer(path, offered, nextPageToken !== '')}`,
+    html`${renderItems(request, user, access.slice(0, SHORT_LIST))}${includesRole(request.operator.role, 'admin') && renderLetIn(request, path)}`,
     access.length > SHORT_LIST && html`<a class="small" href="${path}">All applications</a>`,
     'panel tight',
   );
@@ -90,27 +75,30 @@ function renderLast({ hasSignedIn, lastSignedInAt }: UserAccess): Html {
   return lastSignedInAt ? html`Last used ${renderDay(lastSignedInAt)}.` : html`Has signed in.`;
 }
 
-function renderOffer(path: string, offered: readonly ApplicationDetails[], isCut: boolean): Html {
-  const options = offered.map(({ id, name, clientId }) => {
-    const isShared = offered.some((other) => other.id !== id && other.name === name);
-    return [id, isShared ? `${name} (${clientId})` : name] as const;
-  });
-  const note = isCut && 'Only the newest: let people in to others on their tab Users.';
+function renderLetIn(request: ConsoleRequest, path: string): Html {
+  const own = request.context.path === path ? request : withoutProblem(request);
   return renderForm(
     path,
-    html`${renderSelect('applicationId', 'Let in to', options, '', note || undefined)}<button class="second">Let in</button>`,
+    html`${renderField(own, { name: 'applicationId', label: 'Let in to', offers: 'application', isRequired: true, placeholder: 'Name, client ID or ID of a restricted application' })}<button class="second">Let in</button>`,
     'item find low',
   );
 }
 
 const { addApplicationUser, removeApplicationUser } = AdminService.method;
-const readBoth = ({ form, params }: ConsoleRequest) => ({
-  applicationId: form.get('applicationId') ?? '',
-  userId: params.u,
-});
 const backWith = (done: string) => (request: ConsoleRequest) => `/users/${request.params.u}?done=${done}`;
 
 export const USER_ACCESS_ACTIONS = {
-  letIn: createAction(addApplicationUser, readBoth, backWith('let-in')),
-  remove: createAction(removeApplicationUser, readBoth, backWith('let-out')),
+  letIn: createAction(
+    addApplicationUser,
+    async (request) => ({
+      applicationId: await findApplicationId(request, request.form.get('applicationId')?.trim() ?? ''),
+      userId: request.params.u,
+    }),
+    backWith('let-in'),
+  ),
+  remove: createAction(
+    removeApplicationUser,
+    ({ form, params }) => ({ applicationId: form.get('applicationId') ?? '', userId: params.u }),
+    backWith('let-out'),
+  ),
 };

@@ -8,6 +8,7 @@ import type { ConsoleRequest } from '../console-request.ts';
 import { renderAuditList } from '../parts/audit-list.ts';
 import { column, JOINED_PAGE_SIZE, pageFields, renderPager, renderRows, wideColumn } from '../parts/list.ts';
 import { renderMoment } from '../parts/moment.ts';
+import { type Names, readNames, renderNameOf } from '../parts/names.ts';
 import {
   renderActionButton,
   renderBreadcrumbs,
@@ -34,16 +35,17 @@ export async function renderActivity(
     listUserSessions(call, parts.pageTokens, page),
     listAuditEvents(call, parts.pageTokens, { resource: userId, pageSize: SHORT_LIST }),
   ]);
+  const names = await readApplicationNames(call, sessions.rows);
   const mayEnd = includesRole(operator.role, 'support') && sessions.rows.length > 0;
   const path = `/users/${userId}`;
   const log = html`<a class="small" href="/audit?${new URLSearchParams({ resource: userId }).toString()}">In the audit log</a>`;
   const all = sessions.nextPageToken !== '' && html`<a class="small" href="${path}/sessions">All sessions</a>`;
-  const end = mayEnd && renderActionButton(`${path}/end-sessions`, 'End all sessions', 'danger');
+  const end = mayEnd && renderActionButton(`${path}/end-sessions`, 'End all sessions');
   const panels = html`${renderPanel(
     'live',
     'Live sessions',
     renderRows(
-      { labelledBy: 'live', columns: sessionColumns(request), rows: sessions.rows, empty: NO_SESSION },
+      { labelledBy: 'live', columns: sessionColumns(request, names), rows: sessions.rows, empty: NO_SESSION },
       'table',
     ),
     all,
@@ -66,18 +68,27 @@ export async function showUserSessions(request: ConsoleRequest): Promise<Console
   const { id, email } = await getUser(call, { userId: params.u });
   const given = { userId: id, ...pageFields(query, JOINED_PAGE_SIZE) };
   const { rows, nextPageToken } = await listUserSessions(call, parts.pageTokens, given);
+  const columns = sessionColumns(request, await readApplicationNames(call, rows));
   return {
     title: `Live sessions of ${email}`,
     section: 'users',
     body: html`${renderBreadcrumbs(['/users', 'Users'], [`/users/${id}`, isolate(email)])}
 <h1 id="sessions">Live sessions</h1>
-${renderRows({ labelledBy: 'sessions', columns: sessionColumns(request), rows, empty: NO_SESSION })}
+${renderRows({ labelledBy: 'sessions', columns, rows, empty: NO_SESSION })}
 ${renderPager(`/users/${id}/sessions`, query, nextPageToken)}`,
   };
 }
 
-const sessionColumns = ({ parts }: ConsoleRequest) => [
-  column('Application', ({ applicationName }: UserSession) => isolate(applicationName)),
+function readApplicationNames(call: ConsoleRequest['call'], rows: readonly UserSession[]): Promise<Names> {
+  return readNames(call, { application: rows.map(({ applicationId }) => applicationId) });
+}
+
+const sessionColumns = ({ parts }: ConsoleRequest, names: Names) => [
+  column(
+    'Application',
+    ({ applicationId }: UserSession) =>
+      html`<a href="/applications/${applicationId}">${renderNameOf(names, applicationId)}</a>`,
+  ),
   wideColumn('Method', ({ method, onBehalfBy }: UserSession) => {
     const shown = renderMethodLabel(parts, method);
     return onBehalfBy === null ? shown : html`${shown} (${isolate(onBehalfBy)})`;

@@ -179,7 +179,7 @@ export async function showUser(request: ConsoleRequest): Promise<ConsolePage> {
     }</div>
 </div>
 ${renderNote(request)}
-${renderProblem(request, USER_FIELDS)}
+${renderProblem(request, [...USER_FIELDS, 'applicationId'])}
 ${await renderUserAttempts(request, user.id)}
 <div class="two even">
 ${ways}
@@ -211,10 +211,9 @@ function renderTag({ deactivatedAt }: User): Html {
 }
 
 function renderActions(user: User, path: string): Html {
-  const about = isolate(showEmail(user.email));
   return user.deactivatedAt
-    ? renderActionButton(`${path}/reactivate`, 'Reactivate', 'second', about)
-    : renderActionButton(`${path}/deactivate`, 'Deactivate', 'danger', about);
+    ? renderActionButton(`${path}/reactivate`, 'Reactivate', 'second', isolate(showEmail(user.email)))
+    : renderLinkButton(`${path}/deactivate`, 'Deactivate…', 'danger');
 }
 
 function renderGroup({ groupId, name }: Awaited<ReturnType<typeof listUserGroups>>['rows'][number]): Html {
@@ -257,6 +256,20 @@ export const USER_ACTIONS = {
   endSessions: createAction(endUserSessions, readId, backWith('ended')),
   reactivate: createAction(reactivateUser, readId, backWith('reactivated')),
 };
+
+/** Asks without a name to type: "Reactivate" makes it good again. */
+export async function showDeactivate(request: ConsoleRequest): Promise<ConsolePage> {
+  const { id, email } = await getUser(request.call, { userId: request.params.u });
+  return renderConfirmation(request, {
+    title: `Deactivate ${email}`,
+    heading: html`Deactivate ${isolate(showEmail(email))}`,
+    section: 'users',
+    text: 'Every session ends, and nobody can sign in as this user until somebody reactivates the account.',
+    name: false,
+    submit: 'Deactivate',
+    back: `/users/${id}`,
+  });
+}
 
 const DELETE = {
   title: 'Delete a user',

@@ -110,7 +110,7 @@ function renderWebhookFields(request: ConsoleRequest, webhook?: Given): Html {
       isChecked: webhook?.eventTypes.includes(value) ?? false,
     });
   return html`${renderField(request, { name: 'url', label: 'URL', type: 'url', value: webhook?.url, isRequired: true })}
-${renderField(request, { name: 'ownerId', label: 'Owner', value: webhook?.owner.id, placeholder: request.operator.email, note: 'The person to ask about the webhook, for example if it fails: the address or ID of a user of the application, which sees name and address of the owner. Empty: you. You then become a user of the application.' })}
+${renderField(request, { name: 'ownerId', label: 'Owner', offers: 'user', value: webhook?.owner.id, placeholder: request.operator.email, note: 'The person to ask about the webhook, for example if it fails: the address or ID of a user of the application, which sees name and address of the owner. Empty: you. You then become a user of the application.' })}
 ${renderField(request, { name: 'description', label: 'Description', value: webhook?.description })}
 <fieldset class="check field types"><legend>Types of messages</legend>
 ${type(EVERY_TYPE)}<div>${TYPE_GROUPS.map(

@@ -3,8 +3,9 @@ import { check, text, UUID } from '../../../domain/core/validation.ts';
 import { type Html, html } from '../../../http/html.ts';
 import { isolate } from '../../../texts/isolate.ts';
 import type { ConsoleRequest } from '../console-request.ts';
-import { findNamed, type NamedThing } from '../statements/named.ts';
+import type { NamedThing, Offered } from '../statements/named.ts';
 import { readFilter, readInstant } from './list.ts';
+import { describeThing, findFitting } from './named-things.ts';
 import { readNames, renderNameOf } from './names.ts';
 
 interface AuditFilters {
@@ -16,18 +17,16 @@ interface AuditFilters {
   readonly summary: Html | undefined;
 }
 
-type Kind = NamedThing['kind'];
-
 /** Which things each parameter may name. */
-const KINDS: Readonly<Record<string, readonly Kind[]>> = {
-  actor: ['user'],
-  resource: ['user', 'application', 'group'],
-  application: ['application'],
-};
+export const NAMED_BY = { actor: 'user', resource: 'any', application: 'application' } as const satisfies Readonly<
+  Record<string, Offered>
+>;
 
 export async function readAuditFilters({ call, query }: ConsoleRequest): Promise<AuditFilters> {
   const found = await Promise.all(
-    Object.keys(KINDS).map(async (name) => [name, await resolve(call, name, readFilter(query, name))] as const),
+    Object.entries(NAMED_BY).map(
+      async ([name, of]) => [name, await resolve(call, name, of, readFilter(query, name))] as const,
+    ),
   );
   const { actor, resource, application } = Object.fromEntries(found);
   const choices = found.filter(([, { things }]) => things.length > 1).map(([name, { things }]) => [name, things]);
@@ -49,13 +48,18 @@ export async function readAuditFilters({ call, query }: ConsoleRequest): Promise
 interface Resolved {
   /** Undefined without a filter. */
   readonly id: string | undefined;
-  readonly kind?: Kind;
+  readonly kind?: NamedThing['kind'];
   readonly name?: Html;
   readonly things: readonly NamedThing[];
 }
 
 /** Takes an ID as it is, and a name or an address if only one thing has it. Other text may be the name of a key, or an ID of others. */
-async function resolve(call: ConsoleRequest['call'], parameter: string, typed: string | undefined): Promise<Resolved> {
+async function resolve(
+  call: ConsoleRequest['call'],
+  parameter: string,
+  of: Offered,
+  typed: string | undefined,
+): Promise<Resolved> {
   if (typed === undefined) return { id: undefined, things: [] };
   if (UUID.test(typed)) {
     const id = typed.toLowerCase();
@@ -65,11 +69,7 @@ async function resolve(call: ConsoleRequest['call'], parameter: string, typed: s
   }
   // As the list refuses it, before a statement has it.
   check({ [parameter]: typed }, { [parameter]: text({ max: 255 }) });
-  const fitting = (await findNamed(call, typed)).filter(({ kind }) => KINDS[parameter]?.includes(kind));
-  const isExact = ({ name, detail }: NamedThing) =>
-    [name, detail].some((text) => text.toLowerCase() === typed.toLowerCase());
-  const exact = fitting.filter(isExact);
-  const things = exact.length > 0 ? exact : fitting;
+  const things = await findFitting(call, typed, of);
   const [only, ...others] = things;
   if (!only || others.length > 0) return { id: typed, things };
   return { id: only.id, kind: only.kind, name: isolate(only.name), things: [] };
@@ -93,7 +93,7 @@ export function renderChoices(query: URLSearchParams, choices: AuditFilters['cho
     return html`<section class="panel" aria-labelledby="several-${parameter}">
 <header><h2 id="several-${parameter}">Several fit ${isolate(query.get(parameter) ?? '')}</h2></header>
 <ul class="plain">
-${things.map((thing) => html`<li class="item"><div><a href="${linkTo(query, parameter, thing)}">${isolate(thing.name)}</a><p>${isolate(detailOf(thing))}</p></div></li>\n`)}</ul>
+${things.map((thing) => html`<li class="item"><div><a href="${linkTo(query, parameter, thing)}">${isolate(thing.name)}</a><p>${isolate(describeThing(thing))}</p></div></li>\n`)}</ul>
 </section>`;
   })}`;
 }
@@ -102,10 +102,4 @@ function linkTo(query: URLSearchParams, parameter: string, { id }: NamedThing): 
   const chosen = new URLSearchParams([...query].filter(([name, value]) => name !== 'page' && value !== ''));
   chosen.set(parameter, id);
   return `/audit?${chosen}`;
-}
-
-/** Returns what tells things of one name apart: the address of a person, and the host of an application. */
-function detailOf({ kind, detail }: NamedThing): string {
-  if (kind !== 'application') return detail;
-  return URL.canParse(detail) ? new URL(detail).host || detail : detail;
 }

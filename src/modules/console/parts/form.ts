@@ -7,6 +7,7 @@ import { type Html, html } from '../../../http/html.ts';
 import { isolate, withoutDirectionControls } from '../../../texts/isolate.ts';
 import { type ConsoleRequest, type Problem, perform } from '../console-request.ts';
 import type { ConsolePage, ConsoleRoute, Section } from '../route.ts';
+import type { Offered } from '../statements/named.ts';
 
 /** The field with the unique ID of a rendered form, by which `SentForms` recognizes repetitions. */
 export const SENDING_FIELD = 'sending';
@@ -46,6 +47,8 @@ interface Field {
   readonly isRequired?: boolean;
   readonly maxLength?: number;
   readonly placeholder?: string;
+  /** What it offers while somebody types. */
+  readonly offers?: Offered;
   /** The media types and the size limit of a file. */
   readonly accept?: string;
   readonly maxBytes?: number;
@@ -53,13 +56,25 @@ interface Field {
 
 /** Renders a field with its label. In a refused form, it has the typed value. */
 export function renderField({ problem }: Pick<ConsoleRequest, 'problem'>, field: Field): Html {
-  const { name, label, note, rows, type = 'text', isRequired, maxLength, placeholder, accept, maxBytes } = field;
+  const {
+    name,
+    label,
+    note,
+    rows,
+    type = 'text',
+    isRequired,
+    maxLength,
+    placeholder,
+    offers,
+    accept,
+    maxBytes,
+  } = field;
   const value = problem ? (problem.form.get(name) ?? '') : (field.value ?? '');
   const wrong = problemOf(problem, name);
   const described = [wrong && `${name}-wrong`, note && `${name}-note`].filter(Boolean).join(' ');
   const attributes = html` id="${name}" name="${name}" spellcheck="false"${isRequired && html` required`}${
     maxLength !== undefined && html` maxlength="${String(maxLength)}"`
-  }${placeholder && html` placeholder="${placeholder}"`}${accept && html` accept="${accept}"`}${
+  }${placeholder && html` placeholder="${placeholder}"`}${offers && html` data-offers="${offers}"`}${accept && html` accept="${accept}"`}${
     maxBytes !== undefined && html` data-max-bytes="${String(maxBytes)}"`
   }${wrong && html` aria-invalid="true"`}${described && html` aria-describedby="${described}"`}`;
   const input =
@@ -147,6 +162,7 @@ export function renderProblem(
 const FIELDS_OF_ERRORS: Partial<Record<ErrorReason, string>> = {
   USER_ALREADY_EXISTS: 'email',
   EXTERNAL_ID_ALREADY_EXISTS: 'externalId',
+  APPLICATION_NOT_FOUND: 'applicationId',
   USER_NOT_FOUND: 'userId',
   RESOURCE_ALREADY_EXISTS: 'resourceUri',
   GROUP_ALREADY_EXISTS: 'name',

@@ -1,5 +1,6 @@
 /** Lists: tables, links to newer and older pages, and filters. */
 import { type Html, html } from '../../../http/html.ts';
+import type { Offered } from '../statements/named.ts';
 import { INSTANT_EXAMPLE, parseInstant } from './moment.ts';
 
 export interface Column<Row> {
@@ -100,6 +101,8 @@ export interface Filter {
   readonly name: string;
   readonly label: string;
   readonly placeholder?: string;
+  /** What it offers while somebody types. */
+  readonly offers?: Offered;
   /** Whether it takes an instant, which people type as pages show it. */
   readonly isInstant?: true;
   /** Renders a drop-down list instead of an input. */
@@ -119,7 +122,7 @@ ${filters.map((filter) => renderFilter(filter, query.get(filter.name) ?? ''))}<d
 }
 
 function renderFilter(
-  { name, label, isInstant, placeholder = isInstant && INSTANT_EXAMPLE, options }: Filter,
+  { name, label, offers, isInstant, placeholder = isInstant && INSTANT_EXAMPLE, options }: Filter,
   value: string,
 ): Html {
   const input = options
@@ -128,7 +131,7 @@ function renderFilter(
       )}</select>`
     : html`<input id="${name}" name="${name}" type="search" value="${value}"${
         placeholder && html` placeholder="${placeholder}"`
-      } autocomplete="off" spellcheck="false">`;
+      }${offers && html` data-offers="${offers}"`} autocomplete="off" spellcheck="false">`;
   return html`<div class="field"><label for="${name}">${label}</label>${input}</div>\n`;
 }
 

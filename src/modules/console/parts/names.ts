@@ -1,5 +1,6 @@
 /** The names of what IDs stand for. */
 import { p, statement, t } from '../../../database/sql/template.ts';
+import { labelOf } from '../../../domain/core/application-label.ts';
 import type { Call } from '../../../domain/core/call.ts';
 import { type Html, html } from '../../../http/html.ts';
 import { isolate } from '../../../texts/isolate.ts';
@@ -37,7 +38,7 @@ export async function readNames(
 const selectNames = statement('select_names', { id: t.text, name: t.text, detail: t.text })`
   select id::text as id, coalesce(name, email) as name, email as detail from users where id = any(${p.uuids('users')})
   union all
-  select id::text, name, '' from applications where id = any(${p.uuids('applications')})
+  select id::text, ${labelOf('applications')}, '' from applications where id = any(${p.uuids('applications')})
   union all
   select id::text, coalesce(name, ''), application_id::text from api_keys where id = any(${p.uuids('keys')})
   union all

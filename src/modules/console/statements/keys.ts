@@ -2,6 +2,7 @@ import { apiKeys } from '../../../database/schema/api-key-schema.ts';
 import { applications } from '../../../database/schema/schema.ts';
 import { DAY_MS } from '../../../database/schema/table-facts.ts';
 import { p, type RowOfType, statement, t } from '../../../database/sql/template.ts';
+import { labelOf } from '../../../domain/core/application-label.ts';
 import type { Call } from '../../../domain/core/call.ts';
 
 const SOON_MS = 14 * DAY_MS;
@@ -21,7 +22,7 @@ export async function listEndingKeys({ run, now }: Pick<Call, 'run' | 'now'>): P
 }
 
 const selectEndingKeys = statement('select_ending_api_keys', ENDING)`
-  select k.application_id, a.name as application_name, k.name, k.expires_at
+  select k.application_id, ${labelOf('a')} as application_name, k.name, k.expires_at
   from api_keys k join applications a on a.id = k.application_id and a.deleted_at is null
   where k.expires_at > ${p.instant('now')} and k.expires_at < ${p.instant('until')}
     and k.revoked_at is null and k.replaced_by is null

@@ -2,11 +2,15 @@
 import { type SQL, sql } from 'drizzle-orm';
 import { toEmailKey } from '../../../config/email-address.ts';
 import { p, type RowOfType, statement, t } from '../../../database/sql/template.ts';
+import { labelOf } from '../../../domain/core/application-label.ts';
 import type { Call } from '../../../domain/core/call.ts';
 
 const NAMED = { kind: t.textOf<'user' | 'application' | 'group'>(), id: t.text, name: t.text, detail: t.text };
 
 export type NamedThing = RowOfType<typeof NAMED>;
+
+/** What a field may name: people, applications, or any of them. */
+export type Offered = 'user' | 'application' | 'any';
 
 /** Later than any text that begins with the prefix, in the collation of the indexes. */
 const LAST = '\u{10ffff}';
@@ -32,7 +36,7 @@ const selectNamed = statement('select_named', NAMED)`
     (select 'user', id::text, coalesce(name, email), email from users
       where deleted_at is null and ${beginsWith(sql`email`, p.text('email'), p.text('emailUntil'))} ${inOrder(sql`email`)})
     union all
-    (select 'application', id::text, name, redirect_uris[1] from applications
+    (select 'application', id::text, ${labelOf('applications')}, redirect_uris[1] from applications
       where deleted_at is null and ${beginsWith(sql`name`, p.text('prefix'), p.text('until'))} ${inOrder(sql`name`)})
     union all
     select 'group', id::text, name, coalesce(display_name, '') from groups where name = ${p.text('typed')} and deleted_at is null

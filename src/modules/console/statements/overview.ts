@@ -4,6 +4,7 @@ import { hourlyCounts } from '../../../database/schema/operations-schema.ts';
 import { applications } from '../../../database/schema/schema.ts';
 import { webhooks } from '../../../database/schema/webhook-schema.ts';
 import { columnsOf, p, type RowOfType, statement, t } from '../../../database/sql/template.ts';
+import { labelOf } from '../../../domain/core/application-label.ts';
 import type { Call } from '../../../domain/core/call.ts';
 import { createList } from '../../../domain/pages/list.ts';
 
@@ -104,7 +105,7 @@ export async function listFailingWebhooks({
 const selectFailingWebhooks = statement('select_failing_webhooks', FAILING)`
   select ${columnsOf(own, 'w')}, q.failing_since, w.application_name
   from webhook_queues q cross join lateral (
-    select ${columnsOf(own, 'w')}, a.name as application_name
+    select ${columnsOf(own, 'w')}, ${labelOf('a')} as application_name
     from webhooks w join applications a on a.id = w.application_id
     where w.application_id = q.application_id and w.id = q.webhook_id and w.is_active and a.deleted_at is null
     -- The limit makes Postgres look up one webhook for each queue, in the order of the index, and sort nothing.
@@ -120,7 +121,7 @@ const ownWithReason = { ...own, disabledReason, updatedAt };
 export const listDisabledWebhooks = createList('select_disabled_webhooks', {
   name: 'disabled-webhooks',
   columns: { ...ownWithReason, applicationName: applications.name },
-  select: sql`${columnsOf(ownWithReason, 'webhooks')}, applications.name as application_name`,
+  select: sql`${columnsOf(ownWithReason, 'webhooks')}, ${labelOf('applications')} as application_name`,
   order: [updatedAt, id],
   join: sql`join applications on applications.id = webhooks.application_id`,
   where: sql`webhooks.disabled_reason is not null and applications.deleted_at is null`,

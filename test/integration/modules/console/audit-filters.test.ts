@@ -28,7 +28,8 @@ beforeAll(async () => {
   await clientsOf(service, tenant).events.createEvent({ eventId: 'door' });
   const event = `/applications/${tenant.id}/events/door`;
   await browser.submit(await browser.open(event), `${event}/check-ins`, { attendeeId: 'guest 1' });
-  await browser.submit(await browser.open(`/users/${adaId}`), `/users/${adaId}/deactivate`);
+  const deactivation = `/users/${adaId}/deactivate`;
+  await browser.submit(await browser.open(deactivation), deactivation);
 });
 
 const find = async (filters: Record<string, string>) =>

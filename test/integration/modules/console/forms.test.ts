@@ -56,7 +56,7 @@ describe('a user', () => {
     await beginSession(fixture.service, fixture.tenant, { id: users[0]?.id ?? '' });
     await submit(path, `${path}/end-sessions`, {}, 'AdminService/EndUserSessions');
     expect((await browser.open(path)).text).toContain('No live session.');
-    const off = await submit(path, `${path}/deactivate`, {}, 'AdminService/DeactivateUser');
+    const off = await submit(`${path}/deactivate`, `${path}/deactivate`, {}, 'AdminService/DeactivateUser');
     expect(off.text).toContain('Deactivated');
     await submit(path, `${path}/reactivate`, {}, 'AdminService/ReactivateUser');
     const name = 'joan@example.com';

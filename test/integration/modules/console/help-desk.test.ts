@@ -12,8 +12,9 @@ const { a: applicationId, g: groupId } = samples.params;
 const users = `/applications/${applicationId}/users`;
 const { sql } = fixture.service.database;
 
-const isLetIn = async (userId: string) =>
-  (await sql`select from added_users where application_id = ${applicationId} and user_id = ${userId}`).length > 0;
+const isIn = async (id: string, userId: string) =>
+  (await sql`select from added_users where application_id = ${id} and user_id = ${userId}`).length > 0;
+const isLetIn = (userId: string) => isIn(applicationId, userId);
 const latestAction = async () => (await fixture.readAudit())[0]?.action;
 
 test('lets one more person in on the tab Users: four pages and a button', async () => {
@@ -91,7 +92,8 @@ test('the page of a user says what lets the user in, and lets in and out', async
   const page = await browser.open(path);
   expect(page.text).toMatch(/Intranet Restricted\s?Let in by the group editors\. Never signed in\./);
   expect(page.text).toMatch(/Shop\s?Last used/);
-  const letIn = await browser.submit(page, `${path}/applications`, { applicationId: wiki });
+  const letIn = await browser.submit(page, `${path}/applications`, { applicationId: 'wiki' });
+  expect(await isIn(wiki, joan.id)).toBe(true);
   expect(letIn.text).toMatch(/May sign in now\..*Wiki Restricted\s?Let in [^.]+\. Never signed in\.\s?Remove/);
   const out = await browser.submit(letIn, `${path}/applications/remove`);
   expect(out.text).toContain('No longer let in by name.');
@@ -102,13 +104,39 @@ test('the page of a user says what lets the user in, and lets in and out', async
   );
 });
 
-test('offers applications of one name with what tells them apart', async () => {
-  const create = async () =>
-    (await admin.createApplication({ name: 'Twin', redirectUris: ['https://t.test/'], restrictAccess: true }))
-      .application;
-  const twins = [await create(), await create()];
-  const { body } = await browser.open(`/users/${samples.params.u}`);
-  for (const twin of twins) expect(body).toContain(`>Twin (${twin?.clientId})</option>`);
+test('lets in to any application by name, by what tells it apart, by client ID and by ID', async () => {
+  const create = async (name: string, redirectUri = 'https://t.test/') =>
+    (await admin.createApplication({ name, redirectUris: [redirectUri], restrictAccess: true })).application;
+  const oldest = await create('The oldest');
+  // More than a list of the newest would have.
+  for (let at = 0; at < 101; at++) await create(`Later ${at}`);
+  const [twin, other, byId] = [
+    await create('Twin'),
+    await create('TWIN', 'https://other.test/x'),
+    await create('By its ID'),
+  ];
+  const { id: userId } = await createTestUser(fixture.service);
+  const path = `/users/${userId}`;
+  const letIn = async (typed = '') =>
+    browser.submit(await browser.open(path), `${path}/applications`, { applicationId: typed });
+  for (const [typed, application] of [
+    [' the oldest', oldest],
+    ['twin (t.test)', twin],
+    [other?.clientId, other],
+    [byId?.id, byId],
+  ] as const) {
+    expect((await letIn(typed)).text).toContain('May sign in now.');
+    expect(await isIn(application?.id ?? '', userId)).toBe(true);
+  }
+  const refused = async (typed: string) => {
+    const { status, body, forms } = await letIn(typed);
+    const kept = forms.find(({ action }) => action === `${path}/applications`)?.fields.applicationId;
+    return { status, kept, wrong: /id="applicationId-wrong"><bdi>([^<]*)/.exec(body)?.[1] };
+  };
+  const severally = { status: 422, kept: 'Twin', wrong: expect.stringContaining('fits several') };
+  expect(await refused('Twin')).toMatchObject(severally);
+  for (const typed of ['Nothing', crypto.randomUUID(), 'client_x', '%'])
+    expect(await refused(typed)).toMatchObject({ status: 422, kept: typed, wrong: 'Application not found' });
 });
 
 test('removes a passkey, an account at a provider and a wallet, each after a question', async () => {

@@ -20,6 +20,8 @@ const MOST_OF: Readonly<Record<string, number>> = {
   '/applications/:a/users': 6,
   '/applications/:a/attempts': 6,
   '/users/:u': 14,
+  '/users/:u/sessions': 5,
+  '/applications': 5,
   '/users/:u/passkeys/:p/remove': 5,
   '/users/:u/accounts/:i/:s/remove': 5,
   '/users/:u/wallet/remove': 5,

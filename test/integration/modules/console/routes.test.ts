@@ -44,7 +44,7 @@ const ROLES = {
   viewer: [
     'POST /renew',
     ...['/', '/search', '/health', '/audit', '/audit.csv', '/audit.jsonl', '/users', '/users/:u'],
-    ...['/attempts', '/users/:u/attempts', '/applications/:a/attempts'],
+    ...['/attempts', '/users/:u/attempts', '/applications/:a/attempts', '/offers'],
     ...['/users/:u/sessions', '/users/:u/applications', '/groups', '/groups/:g'],
     ...['/applications', '/applications/:a', '/applications/:a/preview'],
     ...['keys', 'users', 'groups', 'invitations', 'sessions', 'webhooks', 'webhooks/:w', 'webhooks/:w/deliveries'].map(
@@ -56,7 +56,7 @@ const ROLES = {
     ),
   ],
   support: [
-    ...['POST /users/:u/deactivate', 'POST /users/:u/reactivate', 'POST /users/:u/end-sessions'],
+    ...[...both('/users/:u/deactivate'), 'POST /users/:u/reactivate', 'POST /users/:u/end-sessions'],
     'POST /health/test-mail',
     ...[
       'POST clients/end',

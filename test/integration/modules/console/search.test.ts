@@ -16,6 +16,8 @@ test('leads from every ID to its page', async () => {
   const webhookPath = `/applications/${a}/webhooks/${w}`;
   // A key is known by what was done with it.
   await clientsOf(fixture.service, fixture.tenant).events.createEvent({ eventId: 'by the first key' });
+  for (const act of ['createEvent', 'deleteEvent'] as const)
+    await clientsOf(fixture.service, fixture.tenant).events[act]({ eventId: 'gone' });
   const [event] = await fixture.service.database
     .sql`select actor from audit_events where resource = 'by the first key'`;
   const key = String(event?.actor);
@@ -31,7 +33,8 @@ test('leads from every ID to its page', async () => {
     [fixture.tenant.clientId, `/applications/${a}`],
     [w, webhookPath],
     [`'${w}'`, webhookPath],
-    [e, `/audit?${new URLSearchParams({ resource: e })}`],
+    [e, `/applications/${a}/events/${encodeURIComponent(e)}`],
+    ['gone', '/audit?resource=gone'],
     [key, `/audit?actor=${key}`],
     [samples.email.slice(0, 5), `/users?prefix=${samples.email.slice(0, 5)}`],
   ] as const) {
