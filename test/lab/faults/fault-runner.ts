@@ -5,32 +5,55 @@
 import { resolve } from 'node:path';
 import { type RunnerTask, type RunnerTestFile, TestRunner } from 'vitest';
 import { startTests } from 'vitest/internal/browser';
-import { AT_LOAD, type Fault, IN_HOOKS, marksOf, type Order, type Outcome, plantInStatement } from './fault.ts';
+import {
+  ANYWHERE,
+  AT_LOAD,
+  type Fault,
+  IN_HOOKS,
+  marksOf,
+  type Order,
+  type Outcome,
+  plantInStatement,
+} from './fault.ts';
 
 // Tests replace it.
 const { fetch } = globalThis;
 
 let active: Pick<Fault, 'id' | 'sql'> | undefined;
 let activeId = '';
-/** What the place has reached that is recorded now. */
+/** What is recorded now: what is reached at all, and what may be seen at this place. */
+let reachedAnywhere: Set<string> | undefined;
 let reached: Set<string> | undefined;
-const statements = new Set<string>();
 
 globalThis.$fault = (id) => {
-  reached?.add(id);
+  note(id, true);
   return id === activeId;
+};
+globalThis.$decide = (id, other, value) => {
+  note(id, Boolean(value) !== other);
+  return id === activeId ? other : value;
+};
+globalThis.$compare = (id, compare, left, right) => {
+  const areEqual = !(left < right) && !(left > right);
+  note(id, areEqual);
+  return compare(left, right) !== (areEqual && id === activeId);
 };
 globalThis.$statement = (text) => {
   if (reached && text.includes('[*/')) {
-    statements.add(text);
-    for (const id of marksOf(text)) reached.add(id);
+    for (const id of marksOf(text)) note(id, true);
   }
   return plantInStatement(text, active);
 };
 
+/** @param isSeen whether the fault changes a value here */
+function note(id: string, isSeen: boolean): void {
+  reachedAnywhere?.add(id);
+  if (isSeen) reached?.add(id);
+}
+
 /** Runs one file. It tells Vitest nothing. */
 class QuietRunner extends TestRunner {
-  readonly record: Record<string, Set<string>> = { [AT_LOAD]: new Set(), [IN_HOOKS]: new Set() };
+  readonly record: Record<string, Set<string>> = { [ANYWHERE]: new Set() };
   /** The CPU time of the tests. */
   readonly cpuMs = new Map<string, number>();
   readonly #order: Order;
@@ -65,6 +88,7 @@ class QuietRunner extends TestRunner {
     if (!this.#order.isRecording) return;
     this.record[place] ??= new Set();
     reached = this.record[place];
+    reachedAnywhere = this.record[ANYWHERE];
   }
 }
 
@@ -101,15 +125,15 @@ export default class FaultRunner extends TestRunner {
     active = fault?.sql && fault;
     // A name of a property is compared by its address.
     activeId = Object.keys({ [fault?.id ?? '']: 0 })[0] ?? '';
-    statements.clear();
     const runner = new QuietRunner(this, order);
     const startedAt = readCpuMs();
     const files = await startTests([{ filepath, ...(tests && { testIds: [...tests] }) } as never], runner);
     active = undefined;
     activeId = '';
     reached = undefined;
+    reachedAnywhere = undefined;
     const cpuMs = readCpuMs() - startedAt;
-    return { ...describeFiles(files, runner), cpuMs, reached: toLists(runner.record), statements: [...statements] };
+    return { ...describeFiles(files, runner), cpuMs, reached: toLists(runner.record) };
   }
 }
 

@@ -20,23 +20,12 @@ declare module 'vitest' {
 
 const RUNNER = resolve(import.meta.dirname, 'fault-runner.ts');
 
-/** Where statements are sent: each gets the text that is planted. */
-export const SENDERS = [
-  {
-    file: 'src/database/connection/connection.ts',
-    find: '.execute(sql, ',
-    replace: '.execute(globalThis.$statement(sql), ',
-  },
-  {
-    file: 'src/database/sql/driver.ts',
-    find: 'createClient = postgres;',
-    replace: `createClient = (...options) => {
-      const client = postgres(...options);
-      const { unsafe } = client;
-      return Object.assign(client, { unsafe: (text, ...rest) => unsafe(globalThis.$statement(text), ...rest) });
-    };`,
-  },
-];
+/** Where all statements are sent: each gets the text that is planted. */
+export const SENDER = {
+  file: 'src/database/connection/connection-settings.ts',
+  find: '#execute(text: string, values: string, onAnswer: (answer: Answer) => void): void {',
+  replace: '$&\n    text = globalThis.$statement(text);',
+};
 
 /** More than cores: a fault often makes its test wait. */
 const WORKERS = 4;
@@ -53,7 +42,7 @@ export async function openFaultWorkers(files: Parameters<typeof FaultWorker.crea
   const workers: FaultWorker[] = [];
   while (workers.length < Math.min(WORKERS, most)) workers.push(stack.use(await FaultWorker.create(files)));
   const opened = stack.move();
-  return { postgresUrl: postgres.url, workers, [Symbol.asyncDispose]: () => opened.disposeAsync() };
+  return { workers, [Symbol.asyncDispose]: () => opened.disposeAsync() };
 }
 
 export class FaultWorker implements AsyncDisposable {
@@ -140,8 +129,7 @@ async function startVitest(texts: ReadonlyMap<string, string>, port: number): Pr
     transform(text: string, path: string) {
       const file = relative(process.cwd(), path);
       const own = texts.get(file);
-      const sender = SENDERS.find((each) => each.file === file);
-      return sender ? (own ?? text).replace(sender.find, sender.replace) : own;
+      return file === SENDER.file ? (own ?? text).replace(SENDER.find, SENDER.replace) : own;
     },
   };
   const silent = new Writable({ write: (_text, _encoding, done) => done() });

@@ -1,6 +1,6 @@
 /** A small change of the code that a test should notice. */
 export interface Fault {
-  /** The same as long as the file is the same. */
+  /** The same as long as its code is the same, wherever in the file that stands. */
   readonly id: string;
   readonly file: string;
   readonly line: number;
@@ -15,6 +15,16 @@ export interface Fault {
   /** Why nobody sees it, as a comment beside the code says. */
   readonly answer: string | undefined;
 }
+
+/** What a comparison becomes. */
+export const OPPOSITES: Readonly<Record<string, string>> = {
+  '<': '<=',
+  '<=': '<',
+  '>': '>=',
+  '>=': '>',
+  '===': '!==',
+  '!==': '===',
+};
 
 /** What a comment `Equivalent: kind: why` names. */
 export type Kind =
@@ -35,7 +45,7 @@ export type Kind =
 /** Keeps the text, so that each parameter still occurs, or replaces a text without parameters. */
 export type SqlChange = { readonly prefix: string; readonly suffix: string } | { readonly text: string };
 
-/** Code with all of its faults, of which `$fault(id)` and `$statement(text)` plant one at run time. */
+/** Code with all of its faults, of which these functions plant one at run time. */
 export interface FaultyFile {
   readonly file: string;
   readonly faults: readonly Fault[];
@@ -45,6 +55,10 @@ export interface FaultyFile {
 declare global {
   /** Returns whether the fault is planted. */
   var $fault: (id: string) => boolean;
+  /** Returns the value, or the other one if the fault is planted. */
+  var $decide: (id: string, other: boolean, value: unknown) => unknown;
+  /** Compares, and says the opposite of what is equal if the fault is planted. */
+  var $compare: (id: string, compare: (left: unknown, right: unknown) => boolean, ...values: never[]) => boolean;
   /** Returns the text of a statement as Postgres gets it. */
   var $statement: (text: string) => string;
 }
@@ -80,14 +94,17 @@ export interface Outcome {
   readonly isBroken: boolean;
   /** CPU time, hooks included. */
   readonly cpuMs: number;
-  /** If it was recorded: the IDs of the faults that each test has reached, and the statements that were sent. */
+  /** If it was recorded: the IDs of the faults that each test may see. */
   readonly reached: Readonly<Record<string, readonly string[]>>;
-  readonly statements: readonly string[];
 }
 
-/** Stand for tests in `Outcome.reached`: what is reached while modules are loaded, and by hooks. */
+/**
+ * Stand for tests in `Outcome.reached`: what is reached while modules are loaded, by hooks, and by anything, where the
+ * fault changes nothing, too.
+ */
 export const AT_LOAD = 'load';
 export const IN_HOOKS = 'hooks';
+export const ANYWHERE = 'anywhere';
 
 /** Plants the fault in the text of a statement that has its marks, and removes all marks. */
 export function plantInStatement(text: string, fault?: Pick<Fault, 'id' | 'sql'>): string {

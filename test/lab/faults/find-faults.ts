@@ -1,7 +1,7 @@
 /** Finds the faults of a file, and returns its code with all of them, each behind a switch. */
 import { createHash } from 'node:crypto';
 import { parseAst } from 'vitest/node';
-import type { Fault, FaultyFile, Kind } from './fault.ts';
+import { type Fault, type FaultyFile, type Kind, OPPOSITES } from './fault.ts';
 import { findSqlFaults } from './find-sql-faults.ts';
 
 /** A node of ESTree, as far as it is read here. */
@@ -23,14 +23,6 @@ interface Edit {
 type Wrapped = Pick<Fault, 'kind' | 'before' | 'after' | 'isStatic' | 'sql'>;
 
 const FUNCTION = /^(FunctionDeclaration|FunctionExpression|ArrowFunctionExpression)$/;
-const OTHER: Readonly<Record<string, string>> = {
-  '<': '<=',
-  '<=': '<',
-  '>': '>=',
-  '>=': '>',
-  '===': '!==',
-  '!==': '===',
-};
 const METHODS: Readonly<Record<string, string>> = { some: 'every', every: 'some', min: 'max', max: 'min' };
 /** Calls that only tell people something, or that a process ends without. */
 const TOLD = /^(await )?(\w+\.)*(log|logger|span|console|super|progress)\b|\.(unref|setAttribute)\(/;
@@ -38,17 +30,22 @@ const IS_LIMIT = /^(min|max|burst|limit)$/;
 const IS_CONSTANT = /^[A-Z][A-Z_]*$/;
 const IS_TIME = /_(MS|SECONDS|MINUTES|HOURS)$/;
 const EMPTY = /^(undefined|null|0|''|new \w+(<.*>)?\(\)|\[\]|\{\})$/s;
+/** Where a choice or a default mostly decides what somebody sees: others have none. */
+const SHOWS = /\/(pages|parts)\//;
 /** The tag of a statement or a part of one. What only Citus gets is not sent here. */
 const SQL_TAG = /^(sql|statement\b.*(?<!\.ifDistributed))$/s;
 
 export function findFaults(file: string, text: string): FaultyFile {
-  const hash = createHash('sha256').update(file).update(text).digest('hex').slice(0, 8);
+  const names = new Map<string, number>();
   const lines = text.split('\n');
   const faults: Fault[] = [];
   const edits: Edit[] = [];
 
   const add = (start: number, end: number, wrapped: Wrapped, wrap: (id: string) => readonly [string, string]) => {
-    const id = `f${hash}.${faults.length}`;
+    const name = [file, wrapped.kind, wrapped.before, wrapped.after].join('\n');
+    const count = (names.get(name) ?? 0) + 1;
+    names.set(name, count);
+    const id = `f${createHash('sha256').update(`${name}\n${count}`).digest('hex').slice(0, 12)}`;
     const line = text.slice(0, start).split('\n').length;
     faults.push({ id, file, line, answer: findAnswer(lines, line, wrapped.kind), ...wrapped });
     const [before, after] = wrap(id);
@@ -59,6 +56,11 @@ export function findFaults(file: string, text: string): FaultyFile {
   const replace = (node: Node, kind: Kind, after: string, isStatic: boolean, shown = after) => {
     const wrapped = { kind, before: sourceOf(node), after: shown, isStatic };
     add(node.start, node.end, wrapped, (id) => [`($fault('${id}') ? (${after}) : (`, '))']);
+  };
+  /** Replaces what is asked for being true only. The tests in which it has that value anyway do not see the fault. */
+  const decide = (node: Node, kind: Kind, after: 'true' | 'false', isStatic: boolean) => {
+    const wrapped = { kind, before: sourceOf(node), after, isStatic };
+    add(node.start, node.end, wrapped, (id) => [`$decide('${id}', ${after}, (`, '))']);
   };
   const removeStatement = (node: Node, isStatic: boolean) => {
     const wrapped = { kind: 'call', before: sourceOf(node), after: '', isStatic } as const;
@@ -77,31 +79,46 @@ export function findFaults(file: string, text: string): FaultyFile {
   const visit = (node: Node, parent: Node | undefined, isStatic: boolean): void => {
     switch (node.type) {
       case 'IfStatement':
-        replace(node.test as Node, 'guard', 'false', isStatic);
+        decide(node.test as Node, 'guard', 'false', isStatic);
         break;
       case 'ConditionalExpression':
-        for (const value of ['true', 'false']) replace(node.test as Node, 'choice', value, isStatic);
+        if (!SHOWS.test(file))
+          for (const value of ['true', 'false'] as const) decide(node.test as Node, 'choice', value, isStatic);
         break;
       case 'LogicalExpression': {
         const { left, right, operator } = node as Node & { left: Node; right: Node };
-        const value = operator === '&&' ? 'true' : operator === '||' ? 'false' : 'undefined';
+        const value = operator === '&&' ? 'true' : 'false';
         // What is empty satisfies the compiler.
-        if (operator === '??' && !EMPTY.test(sourceOf(right))) replace(right, 'default', value, isStatic);
-        if (operator !== '??')
-          for (const each of [left, right])
-            if (each.type !== 'LogicalExpression' || each.operator !== operator)
-              replace(each, 'condition', value, isStatic);
+        if (operator === '??' && !EMPTY.test(sourceOf(right)) && !SHOWS.test(file))
+          replace(right, 'default', 'undefined', isStatic);
+        if (operator === '??') break;
+        for (const each of [left, right])
+          if (each.type !== 'LogicalExpression' || each.operator !== operator)
+            if (each === left || isCovered(node, parent))
+              // The right side may be more than true.
+              decide(each, 'condition', value, isStatic);
+            else replace(each, 'condition', value, isStatic);
         break;
       }
       case 'BinaryExpression': {
         const operator = String(node.operator);
-        const other = OTHER[operator];
+        const other = OPPOSITES[operator];
         const isEquality = operator.endsWith('==');
         if (!other || (isEquality && isCovered(node, parent))) break;
         // Brackets belong to no operand.
         const [from, to] = [(node.left as Node).end, (node.right as Node).start];
         const sign = text.slice(from, to).replace(operator, other);
-        replace(node, 'comparison', text.slice(node.start, from) + sign + text.slice(to, node.end), isStatic);
+        const after = text.slice(node.start, from) + sign + text.slice(to, node.end);
+        const wrapped = { kind: 'comparison', before: sourceOf(node), after, isStatic } as const;
+        if (isEquality) add(node.start, node.end, wrapped, (id) => [`($fault('${id}') !== (`, '))']);
+        else {
+          const compare = `(left, right) => left ${operator} right`;
+          add(node.start, node.end, wrapped, (id) => [`$compare('${id}', ${compare}, `, ')']);
+          // The operator becomes a comma.
+          const at = text.indexOf(operator, from);
+          edits.push({ at, text: ', /* ', isEnd: true, length: text.length });
+          edits.push({ at: at + operator.length, text: ' */', isEnd: true, length: text.length });
+        }
         break;
       }
       case 'ExpressionStatement': {

@@ -1,5 +1,5 @@
 /** Finds faults in the SQL of a template: of conditions, comparisons, columns, arguments, and of order. */
-import type { Kind, SqlChange } from './fault.ts';
+import { type Kind, OPPOSITES, type SqlChange } from './fault.ts';
 
 /** A part of a file, and what becomes of it. */
 interface SqlFault {
@@ -25,7 +25,7 @@ const TOKEN = /--.*|\s+|'(?:[^']|'')*'|"[^"]*"|[a-z_][\w$]*(?:\.[a-z_*][\w$]*)*|
 const ENDS =
   /^(group|order|limit|offset|union|except|intersect|returning|for|on|join|left|right|inner|cross|full|set|then|else|end|having|window|do|where|when|using|from|rows|,|;)$/;
 const STATEMENT = /^(select|with|insert|update|delete|values|case|order|set|,)$/;
-const OTHER: Readonly<Record<string, string>> = { '<': '<=', '<=': '<', '>': '>=', '>=': '>' };
+const OPERAND = /^(?!(not|and|or|in|is|then|else|when|case|between|select|from|where)$)(\$|\)|[\w.]+)$/;
 const FUNCTIONS: Readonly<Record<string, string>> = { min: 'max', max: 'min', greatest: 'least', least: 'greatest' };
 
 /** @param holes the places of the template's expressions, with `${` and `}` */
@@ -38,11 +38,15 @@ export function findSqlFaults(text: string, start: number, end: number, holes: r
   };
   // A part of a condition, which has no word before it.
   if (!STATEMENT.test(tokens[0]?.text ?? ',')) addConditions(tokens, tokens[0]?.text === 'and' ? 1 : 0, add, 2);
+  let isTarget = false;
   for (const [index, { text: word }] of tokens.entries()) {
     const next = tokens[index + 1]?.text;
-    if (word === 'where' || word === 'having' || word === 'when' || (word === 'on' && next !== 'conflict'))
+    // What a conflict is about, or what is distinct, is no condition.
+    if (word === 'conflict' || word === 'do') isTarget = word === 'conflict';
+    const isOn = word === 'on' && next !== 'conflict' && tokens[index - 1]?.text !== 'distinct';
+    if (isOn || word === 'having' || word === 'when' || (word === 'where' && !isTarget))
       addConditions(tokens, index + 1, add);
-    if (word in OTHER) replace(tokens, index, 'comparison', OTHER[word] ?? '', add);
+    if (word in OPPOSITES) replace(tokens, index, 'comparison', OPPOSITES[word] ?? '', add);
     if (word in FUNCTIONS && next === '(') replace(tokens, index, 'argument', FUNCTIONS[word] ?? '', add);
     if (/^(coalesce|greatest|least)$/.test(word) && next === '(') addArguments(tokens, index + 2, add);
     if (word === 'order' && next === 'by') addOrders(tokens, index + 2, add);
@@ -107,7 +111,7 @@ function addConditions(tokens: Tokens, from: number, add: Add, fewest = 1): void
   const either = split(all, 'or');
   for (const each of either) {
     if (either.length > 1) add(each, 'disjunct', { prefix: '(false and (', suffix: '))' }, 'false');
-    const conditions = split(each, 'and');
+    const conditions = split(each, 'and').filter((condition) => !isOpen(condition));
     if (conditions.length < (either.length > 1 ? 2 : fewest)) addGroup(conditions[0] ?? [], add);
     else
       for (const condition of conditions) {
@@ -115,6 +119,11 @@ function addConditions(tokens: Tokens, from: number, add: Add, fewest = 1): void
         addGroup(condition, add);
       }
   }
+}
+
+/** Whether an expression stands beside another one: then it is more than a condition. */
+function isOpen(condition: Tokens): boolean {
+  return condition.some(({ text }, index) => text === '$' && OPERAND.test(condition[index - 1]?.text ?? ''));
 }
 
 /** Adds the conditions in brackets. */
@@ -129,8 +138,10 @@ function replace(tokens: Tokens, index: number, kind: Kind, text: string, add: A
 }
 
 function addArguments(tokens: Tokens, from: number, add: Add): void {
-  for (const each of split(readUntilEnd(tokens, from, /^;$/), ','))
-    add(each, 'argument', { prefix: 'case when false then (', suffix: ') end' }, 'null');
+  for (const each of split(readUntilEnd(tokens, from, /^;$/), ',')) {
+    const isText = each.length === 1 && each[0]?.text.startsWith("'");
+    add(each, 'argument', isText ? { text: 'null' } : { prefix: 'case when false then (', suffix: ') end' }, 'null');
+  }
 }
 
 function addOrders(tokens: Tokens, from: number, add: Add): void {
@@ -138,7 +149,7 @@ function addOrders(tokens: Tokens, from: number, add: Add): void {
   for (const each of split(all, ',')) {
     const at = each.findIndex(({ text }) => text === 'desc' || text === 'asc');
     if (at >= 0) replace(each, at, 'order', each[at]?.text === 'desc' ? 'asc' : 'desc', add);
-    else add(each, 'order', { prefix: '', suffix: ' desc' }, 'desc');
+    else if (each.at(-1)?.text !== '$') add(each, 'order', { prefix: '', suffix: ' desc' }, 'desc');
   }
 }
 

@@ -1,16 +1,21 @@
-/** Which tests reach which faults: recorded while they run without a fault, and kept until a file has changed. */
+/** Which tests may see which faults: recorded while they run without a fault, and kept until code or tests have changed. */
 import { createHash } from 'node:crypto';
 import { existsSync, globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { type FaultyFile, IN_HOOKS, type Outcome } from './fault.ts';
+import { join, resolve } from 'node:path';
+import { readImports } from '../../support/read-imports.ts';
+import { ANYWHERE, type FaultyFile, IN_HOOKS, type Outcome } from './fault.ts';
 import type { FaultWorker } from './fault-worker.ts';
 
 export const CACHE = join(import.meta.dirname, '../../../node_modules/.cache/faults');
+/** The hashes of the code that the records are right about. */
+const SOURCES = join(CACHE, 'sources');
 
 /** A test file, run without a fault. */
 export interface TestFile extends Outcome {
   readonly file: string;
   readonly hash: string;
+  /** The code that it reaches. */
+  readonly sources: readonly string[];
 }
 
 /** What `npm test` and the integration tier run. */
@@ -24,24 +29,28 @@ function listTestFiles(): string[] {
   }).sort();
 }
 
-/** Returns the test files, and records those that have changed, or that have reached a file that has changed. */
+/** Returns the tests, and records those that have changed, or that reach a file of the chosen ones that has changed. */
 export async function recordTests(
   workers: readonly FaultWorker[],
   sources: ReadonlyMap<string, FaultyFile>,
+  chosen: readonly string[],
 ): Promise<readonly TestFile[]> {
   mkdirSync(CACHE, { recursive: true });
-  const known = new Set([...sources.values()].flatMap(({ faults }) => faults.map(({ id }) => id)));
-  const recorded: TestFile[] = [];
-  const waiting: { file: string; hash: string; path: string }[] = [];
-  for (const file of listTestFiles()) {
-    const hash = createHash('sha256').update(readFileSync(file)).digest('hex');
+  const fileOf = new Map(
+    [...sources.values()].flatMap(({ file, faults }) => faults.map(({ id }) => [id, file] as const)),
+  );
+  const old = listTestFiles().map((file) => {
     const path = join(CACHE, encodeURIComponent(file));
-    const before: TestFile | undefined = existsSync(path) ? JSON.parse(readFileSync(path, 'utf8')) : undefined;
-    const isValid =
-      before?.hash === hash && Object.values(before.reached).every((ids) => ids.every((id) => known.has(id)));
-    if (before && isValid) recorded.push(before);
-    else waiting.push({ file, hash, path });
-  }
+    const record: TestFile | undefined = existsSync(path) ? JSON.parse(readFileSync(path, 'utf8')) : undefined;
+    return { file, path, hash: hashFile(file), record };
+  });
+  const hashes: Record<string, string> = existsSync(SOURCES) ? JSON.parse(readFileSync(SOURCES, 'utf8')) : {};
+  const changed = chosen.filter((file) => hashes[file] !== hashFile(file));
+  const stale = new Set(changed.flatMap((file) => (file in hashes ? [file] : [file, ...listImporters(file, sources)])));
+  const isValid = ({ hash, record }: (typeof old)[number]) =>
+    record?.hash === hash && !record.sources.some((file) => stale.has(file));
+  const waiting = old.filter((each) => !isValid(each));
+  const recorded = old.flatMap((each) => (each.record && isValid(each) ? [each.record] : []));
   const total = waiting.length;
   await Promise.all(
     workers.map(async (worker) => {
@@ -52,16 +61,29 @@ export async function recordTests(
         if (!outcome || outcome.isBroken || outcome.tests.some(({ hasPassed }) => !hasPassed))
           process.stderr.write(`\n${file} fails without a fault\n`);
         if (!outcome) continue;
-        const entry: TestFile = { ...outcome, file, hash };
+        const reached = [...new Set((outcome.reached[ANYWHERE] ?? []).map((id) => fileOf.get(id) ?? ''))];
+        const entry: TestFile = { ...outcome, file, hash, sources: reached };
         writeFileSync(path, JSON.stringify(entry));
         recorded.push(entry);
       }
     }),
   );
+  const isFirst = Object.keys(hashes).length === 0;
+  for (const file of isFirst ? sources.keys() : changed) hashes[file] = hashFile(file);
+  writeFileSync(SOURCES, JSON.stringify(hashes));
   return recorded;
 }
 
-/** Tests of a file that reach a fault. */
+function hashFile(file: string): string {
+  return createHash('sha256').update(readFileSync(file)).digest('hex').slice(0, 16);
+}
+
+/** Returns the files that import the file. */
+export function listImporters(file: string, sources: ReadonlyMap<string, FaultyFile>): string[] {
+  return [...sources.keys()].filter((importer) => readImports(resolve(importer)).includes(resolve(file)));
+}
+
+/** Tests of a file that may see a fault. */
 export interface Candidate {
   readonly file: string;
   readonly tests: readonly string[];
@@ -71,12 +93,12 @@ export interface Candidate {
   readonly isByHooks: boolean;
 }
 
-/** Returns, for each fault, the tests that reach it. What a hook has done, any test may see. */
+/** Returns, for each fault, the tests that may see it. What a hook has done, any test may see. */
 export function findCandidates(files: readonly TestFile[]): Map<string, Candidate[]> {
   const candidates = new Map<string, Candidate[]>();
   for (const { file, tests, reached, cpuMs } of files) {
     const passed = tests.filter(({ hasPassed }) => hasPassed);
-    const overheadMs = cpuMs - tests.reduce((sum, test) => sum + test.cpuMs, 0);
+    const overheadMs = Math.max(0, cpuMs - tests.reduce((sum, test) => sum + test.cpuMs, 0));
     const add = (fault: string, isByHooks: boolean, reaching: TestFile['tests']) => {
       const candidate = {
         file,
@@ -95,21 +117,14 @@ export function findCandidates(files: readonly TestFile[]): Map<string, Candidat
         direct.set(fault, reaching);
       }
     for (const [fault, reaching] of direct) add(fault, false, reaching);
-    for (const fault of reached[IN_HOOKS] ?? []) add(fault, true, passed);
+    for (const fault of reached[IN_HOOKS] ?? []) {
+      const reaching = new Set(direct.get(fault));
+      add(
+        fault,
+        true,
+        passed.filter((test) => !reaching.has(test)),
+      );
+    }
   }
   return candidates;
-}
-
-/** Those whose path has a word of the path of the code come first, and then the cheapest. */
-export function sortCandidates(candidates: readonly Candidate[], file: string): Candidate[] {
-  const words = readWords(file);
-  const rank = (candidate: Candidate) =>
-    Number(candidate.isByHooks) - (readWords(candidate.file).some((word) => words.includes(word)) ? 2 : 0);
-  return candidates.toSorted((a, b) => rank(a) - rank(b) || a.cpuMs - b.cpuMs);
-}
-
-function readWords(path: string): string[] {
-  return path
-    .split(/\W/)
-    .filter((word) => word.length > 3 && !/^(test|domain|modules|integration|contract)$/.test(word));
 }

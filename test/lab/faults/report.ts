@@ -1,12 +1,9 @@
 import type { Fault } from './fault.ts';
 
-/** What has become of a fault. */
+/** What has become of a fault. It changes nothing for any test that reaches it where they all have the same value. */
 export interface Verdict {
-  readonly result: 'noticed' | 'survived' | 'unreachable';
-  readonly ms: number;
+  readonly result: 'noticed' | 'survived' | 'same' | 'unreachable';
   readonly by?: string;
-  /** How many test files reach it and have not run, because those before have taken too long. */
-  readonly left?: number;
 }
 
 interface Row {
@@ -16,12 +13,12 @@ interface Row {
 
 /** Returns the survivors by file, and last how many there are. Those with an answer beside their code do not count. */
 export function formatReport(rows: readonly Row[]): string {
-  const count = (of: readonly Row[], result: Verdict['result']) =>
-    of.filter(({ verdict }) => verdict?.result === result).length;
-  const answered = rows.filter(({ fault, verdict }) => fault.answer && verdict?.result !== 'noticed');
+  const count = (of: readonly Row[], ...results: readonly (Verdict['result'] | undefined)[]) =>
+    of.filter(({ verdict }) => results.includes(verdict?.result)).length;
+  const answered = rows.filter(({ fault }) => fault.answer);
   const counted = rows.filter((row) => row.verdict && !answered.includes(row));
   const summarize = (of: readonly Row[]) =>
-    `${count(of, 'noticed')} of ${of.length} noticed, ${count(of, 'survived')} survived, ${count(of, 'unreachable')} unreachable`;
+    `${count(of, 'noticed')} of ${of.length} noticed, ${count(of, 'survived', 'same')} survived, ${count(of, 'unreachable')} unreachable`;
   const byFile = Map.groupBy(counted, ({ fault }) => fault.file);
   const parts = [...byFile].map(([file, of]) => {
     const others = of.filter(({ verdict }) => verdict?.result !== 'noticed');
@@ -33,9 +30,8 @@ export function formatReport(rows: readonly Row[]): string {
 }
 
 function describe({ fault: { file, line, kind, before, after }, verdict }: Row): string {
-  const left = verdict?.left ? ` (${verdict.left} more test files reach it)` : '';
+  const why = verdict?.result === 'same' ? ' (no test lets it differ)' : '';
+  const result = verdict?.result === 'same' ? 'survived' : verdict?.result;
   const indent = (text: string, sign: string) => text.split('\n').map((each) => `    ${sign} ${each.trim()}`);
-  return [`  ${verdict?.result} ${file}:${line} ${kind}${left}`, ...indent(before, '-'), ...indent(after, '+')].join(
-    '\n',
-  );
+  return [`  ${result} ${file}:${line} ${kind}${why}`, ...indent(before, '-'), ...indent(after, '+')].join('\n');
 }

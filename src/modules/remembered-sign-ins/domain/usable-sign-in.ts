@@ -33,10 +33,9 @@ export const usableSignIn = sql`known as (
     where r.token_digest = ${p.bytes('tokenDigest')} and r.expires_at > ${p.instant('now')}
       and r.authenticated_at > ${p.instant('oldest')} and ${isActiveUser}
   ), cutoff as (
-    select known.user_id, ${latestOwnCutoff(sql`known.user_id`)} as cutoff_at from known
+    select ${latestOwnCutoff(sql`known.user_id`)} as cutoff_at from known
   ), remembered as (
-    select known.* from known join cutoff on known.user_id = cutoff.user_id
-    where known.authenticated_at > cutoff.cutoff_at
+    select known.* from known, cutoff where known.authenticated_at > cutoff.cutoff_at
   )`;
 
 /** A difference: the sum of an instant and an interval depends on a time zone, which an update must not. */
