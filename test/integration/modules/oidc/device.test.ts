@@ -145,6 +145,8 @@ describe('the device', () => {
     clock.advance(10 * MINUTE - 1);
     expect(await errorOf(ask(undecided))).toBe('400 authorization_pending');
     clock.advance(1);
+    await service.database.sql`
+      update usher.login_intents set expires_at = ${clock.read()} where user_id = ${at.user.id}`;
     expect(await errorOf(ask(device))).toBe('400 expired_token');
     expect(await errorOf(ask(undecided))).toBe('400 expired_token');
     // The audit log has no redemption.
@@ -186,6 +188,19 @@ describe('the device', () => {
     // Which does not know yet what the application demanded before. A second question finds the code redeemed.
     await using replica = await fixture.startReplica();
     expect(await errorOf(poll(replica, of, late.device))).toBe('400 invalid_grant');
+  });
+
+  it.each([
+    ['as much as it demands', 2, 'TWO_FACTORS'],
+    ['one factor, which an older version does not store', null, 'ANY'],
+  ])('gets tokens if the sign-in has shown %s', async (_, assurance, requiredAssurance) => {
+    const of = await create();
+    const { device, ...at } = await signIn(of);
+    await decide(at, 'allow');
+    await service.database.sql`update usher.login_intents set assurance = ${assurance} where user_id = ${at.user.id}`;
+    await admin.updateApplication({ applicationId: of.id, requiredAssurance });
+    await using replica = await fixture.startReplica();
+    expect(await poll(replica, of, device)).toMatchObject({ status: 200 });
   });
 
   it('gets nothing unless its application lets devices in', async () => {
