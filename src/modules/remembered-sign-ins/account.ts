@@ -53,7 +53,7 @@ export function renderSignIns(view: AccountFormView, { signIns, tokenDigest, pro
   const { language, path } = view;
   if (signIns.length === 0) return {};
   const items = signIns.map((signIn) => {
-    const isHere = tokenDigest?.equals(signIn.tokenDigest) ?? false;
+    const isHere = tokenDigest?.equals(signIn.tokenDigest) === true;
     const browser = describeBrowser(signIn.userAgent ?? '');
     const at = isolate(language.moment(signIn.authenticatedAt));
     const until = language.html('account.until', { date: language.date(signIn.expiresAt) });

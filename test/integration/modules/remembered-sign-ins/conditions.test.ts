@@ -7,6 +7,8 @@ import type { Call } from '../../../../src/domain/core/call.ts';
 import type { Browser } from '../../../../src/domain/sessions/browser.ts';
 import { sidOf } from '../../../../src/domain/sessions/sid.ts';
 import { AuthTokens } from '../../../../src/domain/tokens/auth-tokens.ts';
+import { renderSignIns } from '../../../../src/modules/remembered-sign-ins/account.ts';
+import { forgetHere } from '../../../../src/modules/remembered-sign-ins/cookie.ts';
 import { completeRememberedLogin } from '../../../../src/modules/remembered-sign-ins/domain/complete-remembered-login.ts';
 import {
   findRememberedSignIn,
@@ -304,6 +306,7 @@ describe('a restricted application', () => {
       async (s) => join({ ...s, app: (await createTenant(service)).id }),
       REFUSED,
     ],
+    ['does not say so to a login that asks for a new one', (s) => setIntent(s, { prompt: 'LOGIN' }), 'not remembered'],
     ['does not say so of a sign-in that is unusable', (s) => setSignIn(s, { expires_at: NOW }), 'not remembered'],
   ])('%s', async (_, change, message) => {
     const scene = await createScene();
@@ -481,4 +484,33 @@ describe('forgets', () => {
     await forgetListedSignIn(call, { userId: scene.user, digest: 'another', browser: { digest: randomBytes(32) } });
     expect(await isThere(scene)).toBe(true);
   });
+});
+
+describe('in this browser, forgets', () => {
+  const user = { userOf: ({ user }: Scene) => user };
+  test.each<
+    [string, { userOf?: (scene: Scene) => string; hasCookie?: boolean }, isForgotten: boolean, isCleared: boolean]
+  >([
+    ['a sign-in', {}, true, true],
+    ['a cookie that is none', { hasCookie: false }, false, true],
+    ['the sign-in of the user', user, true, true],
+    ['nothing of another user', { userOf: () => randomUUID() }, false, false],
+    ['nothing of the user without a cookie', { ...user, hasCookie: false }, false, false],
+  ])('%s', async (_, { userOf, hasCookie = true }, isForgotten, isCleared) => {
+    const scene = await createScene();
+    const cookies: string[] = [];
+    const context = {
+      request: { headers: hasCookie ? { cookie: `usher-sso=${scene.token}` } : {} },
+      response: { appendHeader: (_name: string, value: string) => void cookies.push(value) },
+    };
+    const browser = { ...browserOf(), isSecure: false };
+    const forgotten = await forgetHere({ context, call, browser } as never, userOf?.(scene));
+    expect(forgotten).toBe(isForgotten ? scene.user : undefined);
+    expect(cookies).toEqual(isCleared ? [expect.stringMatching(/^usher-sso=; Max-Age=0/)] : []);
+  });
+});
+
+test('the account page says nothing of remembered sign-ins where there are none', () => {
+  const shown = { signIns: [], tokenDigest: undefined, providers: { nameOf: () => '' } };
+  expect(renderSignIns({ language: {}, path: '' } as never, shown)).toEqual({});
 });
