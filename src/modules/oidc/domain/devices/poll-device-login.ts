@@ -68,7 +68,8 @@ const poll = statement('poll_device_login', {
         and coalesce(i.assurance, 1) >= ${p.integer('requiredAssurance')} then ${p.instant('now')} end
     from known
     -- Equivalent: conjunct: Citus finds the shard by it
-    where i.application_id = known.application_id and i.id = ${p.uuid('loginIntentId')}
+    where i.application_id = known.application_id
+      and i.id = ${p.uuid('loginIntentId')}
     returning ${redeemedColumns}, approved, expires_at <= ${p.instant('now')} as is_expired,
       known.is_too_fast, redeemed_at
   ), ${auditEvent({ resource: sql`user_id`, from: sql`polled where redeemed_at is not null` })}
