@@ -31,7 +31,7 @@ export async function allowDevice(
 
 const decide = (approved: SQL, condition: SQL) => sql`decided as (
     update login_intents set approved = ${approved}
-    -- Equivalent: conjunct: Citus finds the shard by it
+    -- Equivalent: conjunct: says on which server the row is
     where application_id = ${p.uuid('applicationId')}
       and id = ${p.uuid('loginIntentId')} and approved is null and ${condition}
     returning user_id, coalesce(user_id, id) as resource

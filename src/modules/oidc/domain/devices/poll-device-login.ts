@@ -67,7 +67,7 @@ const poll = statement('poll_device_login', {
       redeemed_at = case when i.approved and i.expires_at > ${p.instant('now')}
         and coalesce(i.assurance, 1) >= ${p.integer('requiredAssurance')} then ${p.instant('now')} end
     from known
-    -- Equivalent: conjunct: Citus finds the shard by it
+    -- Equivalent: conjunct: says on which server the row is
     where i.application_id = known.application_id
       and i.id = ${p.uuid('loginIntentId')}
     returning ${redeemedColumns}, approved, expires_at <= ${p.instant('now')} as is_expired,
