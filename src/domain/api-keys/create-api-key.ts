@@ -50,11 +50,11 @@ function instantAfter(now: Date): Rule<Date> {
 
 const insertApiKey = statement('insert_api_key')`
   with created as (
-    insert into api_keys (application_id, id, digest, created_at, name, expires_at, use)
+    insert into api_keys as k (application_id, id, digest, created_at, name, expires_at, use)
     select id, ${p.uuid('apiKeyId')}, ${p.bytes('digest')}, ${p.instant('now')},
       coalesce(${p.text('name')}, ${defaultKeyName(sql`applications.name`)}),
       ${p.instant('expiresAt')}, ${p.text('use')}
     from applications where id = ${p.uuid('applicationId')} and deleted_at is null
-    returning id
+    returning k.id
   ), ${auditEvent({ resource: sql`id`, from: sql`created` })}
   select from created`;

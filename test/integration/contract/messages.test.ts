@@ -1,4 +1,5 @@
 /** MessageService: the messages of an application, page by page and as a stream. */
+import { randomUUID } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Code, ConnectError, createClient, type Transport } from '@connectrpc/connect';
@@ -8,6 +9,7 @@ import { AdminService } from '../../../gen/usher/v1/admin_pb.ts';
 import { MessageService, type WatchMessagesResponse } from '../../../gen/usher/v1/message_pb.ts';
 import { openContractFixture } from '../../contract/contract-fixture.ts';
 import { refusal, validationFailed } from '../../support/answers.ts';
+import { LAYOUT } from '../../support/database.ts';
 import { REPOSITORY } from '../../support/process.ts';
 import { adminClient, clientsOf, createTenant, type Tenant } from '../../support/service.ts';
 import { countBuffers, StatementExplainer } from '../../support/statement-explainer.ts';
@@ -179,20 +181,24 @@ describe('ListMessages', () => {
     expect((await read({ cursor })).messages).toMatchObject([{ data: { eventId: 'first' } }]);
   });
 
-  it('passes tens of thousands of messages of other types in one call that reads a few pages', async () => {
-    const { owner, read } = await openFeed();
-    await insertMessages(owner, 30_000);
-    await service.database.sql`vacuum analyze`;
-    using explainer = new StatementExplainer(service.database, {
-      options: 'analyze, buffers, format json',
-      modes: ['force_custom_plan'],
-    });
-    const found = await read({ eventTypes: ['event.deleted'] });
-    expect(found.messages).toMatchObject([{ data: { n: 30_000 } }]);
-    const buffers = explainer.explained.map(({ plans }) => countBuffers(plans.force_custom_plan));
-    expect(Math.max(...buffers)).toBeLessThan(100);
-    expect((await read({ eventTypes: ['event.deleted'], cursor: found.cursor })).messages).toEqual([]);
-  });
+  // Citus shows no plan of a shard that could be counted.
+  it.skipIf(LAYOUT === 'distributed')(
+    'passes tens of thousands of messages of other types in one call that reads a few pages',
+    async () => {
+      const { owner, read } = await openFeed();
+      await insertMessages(owner, 30_000);
+      await service.database.sql`vacuum analyze`;
+      using explainer = new StatementExplainer(service.database, {
+        options: 'analyze, buffers, format json',
+        modes: ['force_custom_plan'],
+      });
+      const found = await read({ eventTypes: ['event.deleted'] });
+      expect(found.messages).toMatchObject([{ data: { n: 30_000 } }]);
+      const buffers = explainer.explained.map(({ plans }) => countBuffers(plans.force_custom_plan));
+      expect(Math.max(...buffers)).toBeLessThan(100);
+      expect((await read({ eventTypes: ['event.deleted'], cursor: found.cursor })).messages).toEqual([]);
+    },
+  );
 
   it('passes the places of erased users in one call', async () => {
     const { owner, read } = await openFeed();
@@ -306,7 +312,7 @@ describe('ListMessages', () => {
     await insertMessages(feed.owner, 2);
     const { cursor } = await feed.read();
     const { sql } = service.database;
-    if (isOther) await sql`update message_feeds set epoch = gen_random_uuid() where application_id = ${feed.owner.id}`;
+    if (isOther) await sql`update message_feeds set epoch = ${randomUUID()} where application_id = ${feed.owner.id}`;
     await sql`update message_feeds set next_position = ${end + 1} where application_id = ${feed.owner.id}`;
     expect(await feed.list({ cursor })).toMatchObject(expected);
   });
