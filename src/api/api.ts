@@ -3,6 +3,7 @@ import type { Secrets } from '../config/secrets.ts';
 import type { CreateIntrospection, IntrospectToken } from '../domain/grants/token-status.ts';
 import { deriveLoginCodeKeys } from '../domain/login/login-code.ts';
 import { MessageFeeds } from '../domain/messages/message-feeds.ts';
+import { Revocations } from '../domain/sessions/list-revocations.ts';
 import { LiveSessions } from '../domain/sessions/live-sessions.ts';
 import { serveRoutes } from '../http/route-table.ts';
 import { Admission } from './admission.ts';
@@ -29,7 +30,7 @@ const LOOK_UP_LIMITS = { min: 1_000, max: 1_000 };
 
 export interface ApiParts
   extends Omit<PipelineParts, 'admission' | 'lookUps'>,
-    Omit<ServiceParts, 'codeKeys' | 'health' | 'introspectToken' | 'liveSessions'> {
+    Omit<ServiceParts, 'codeKeys' | 'health' | 'introspectToken' | 'liveSessions' | 'revocations'> {
   readonly secrets: Pick<Secrets, 'encryptionKeys'>;
   /** Aborted when the server ends its streams. */
   readonly closing: AbortSignal;
@@ -58,7 +59,8 @@ export function createApi(parts: ApiParts) {
   const introspectToken = parts.createIntrospection?.({ run: runShared, liveSessions }) ?? knowNoToken;
   /** Makes this replica see at once what has ended sessions of the user. */
   const onSignedOut = (userId: string) => liveSessions.forgetUser(userId);
-  const serviceParts = { ...parts, codeKeys, health, introspectToken, liveSessions };
+  const revocations = new Revocations(runShared, requestTimeoutMs);
+  const serviceParts = { ...parts, codeKeys, health, introspectToken, liveSessions, revocations };
   const procedures = createProcedures(serviceParts);
   const feeds = new MessageFeeds(database, requestTimeoutMs);
   const watchMessages = createWatchStream(feeds, { ...parts, admission, lookUps });

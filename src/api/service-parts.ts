@@ -5,6 +5,7 @@ import type { ProviderNames } from '../domain/identities/provider-names.ts';
 import type { LoginCodeKeys } from '../domain/login/login-code.ts';
 import type { PageTokens } from '../domain/pages/list.ts';
 import type { RecoveryParts } from '../domain/recovery/create-recovery-link.ts';
+import type { Revocations } from '../domain/sessions/list-revocations.ts';
 import type { LiveSessions } from '../domain/sessions/live-sessions.ts';
 import type { AuthTokens } from '../domain/tokens/auth-tokens.ts';
 import type { AddressPolicy } from '../domain/webhooks/address-policy.ts';
@@ -24,6 +25,7 @@ export interface ServiceParts extends Omit<RecoveryParts, 'codeKeys'> {
   /** The host to which passkeys belong: an import takes no others. */
   readonly passkeyHost: string;
   readonly policy: AddressPolicy;
+  readonly revocations: Revocations;
   readonly webhooksPerApplication: number;
   readonly providers: ProviderNames;
   /** How long sessions can be renewed after the sign-in, unless the application has its own limit. */

@@ -84,8 +84,11 @@ describe.each(Object.entries(OF_SESSIONS))('After %s', (_, revoke) => {
     const { sessions } = clientsOf(service, tenant);
     const isActive = async () => (await sessions.checkSession({ sessionId, maxStalenessMs: 5_000 })).active;
     for (let call = 0; call < 3; call++) expect(await isActive()).toBe(true);
+    const { until: since } = await sessions.listRevocations({});
     await revoke({ tenant, user, sessionId });
     for (let call = 0; call < 3; call++) expect(await isActive()).toBe(false);
+    const { revocations } = await sessions.listRevocations({ since });
+    expect(revocations.some(({ subject }) => subject.value === user.id || subject.case === 'everyUser')).toBe(true);
   });
 });
 

@@ -46,7 +46,7 @@ it.each([
     method: 'page',
     assurance: 1,
     // Replies of REST stay as they were.
-    ...(protocol === CONNECT && { authTime: createdAt }),
+    ...(protocol === CONNECT && { authTime: createdAt, signedInAt: createdAt }),
   };
   const answer = await call(protocol, service.url, checkSession, { sessionId, maxStalenessMs: 0 }, credentials);
   expect(answer).toStrictEqual({ ...success(undefined, message), data: { active: true, session } });

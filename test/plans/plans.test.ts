@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { Database, type Statement } from '../../src/database/pool/database.ts';
 import { ReadDetector } from '../../src/database/pool/statement-runner.ts';
+import { ENDINGS } from '../../src/domain/sessions/endings.ts';
 import { removeExpired } from '../../src/jobs/expiry.ts';
 import { cloneDatabase } from '../support/database.ts';
 import {
@@ -149,6 +150,13 @@ describe('the service', () => {
       const forms = split.filter((form) => form.name === name);
       expect(new Set(forms.map(mayRead)), sql).toEqual(new Set([mayRead({ sql })]));
     }
+  });
+
+  test('tells readers of revocations what each statement ends that writes a cut-off or ends a grant', () => {
+    const writes = /insert into (session|user)_cutoffs|\bended_at = /;
+    const ending = new Set(statements.filter(({ sql }) => writes.test(sql)).map(({ name }) => name));
+    // A browser's cut-off refuses what no application has got yet.
+    expect([...ending].sort()).toEqual(ENDINGS.flatMap((each) => each.statements).sort());
   });
 
   test('reads from every statement the columns that it has, and as the types that they have', async () => {

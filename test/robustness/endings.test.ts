@@ -19,7 +19,14 @@ import {
 } from '../support/oidc.ts';
 import { getUserinfo, post, redeem, refresh } from '../support/oidc-client.ts';
 import { makeRecoveryLink, recover } from '../support/recovery.ts';
-import { adminClient, clientsOf, createTenant, type TestService, type TestUser } from '../support/service.ts';
+import {
+  adminClient,
+  clientsOf,
+  createTenant,
+  type Tenant,
+  type TestService,
+  type TestUser,
+} from '../support/service.ts';
 import type { Wallet } from '../support/wallet.ts';
 
 const clients = await startClientServers();
@@ -184,6 +191,16 @@ const grantOf = async ({ tokens }: Place) => {
   return { grantId: grant?.grantId ?? '', sid: String(sid) };
 };
 
+/** Returns a function that returns the IDs of the users and grants whose end the application is told from now on. */
+async function readEnded(tenant: Tenant) {
+  const { sessions } = clientsOf(service, tenant);
+  const { until: since } = await sessions.listRevocations({});
+  return async () => {
+    const { revocations } = await sessions.listRevocations({ since });
+    return new Set(revocations.map(({ subject }) => subject.value));
+  };
+}
+
 const ALL = THINGS;
 /** What belongs to a grant of the wiki. */
 const GRANT: readonly Thing[] = ['grant', 'refresh token', 'remembered sign-in'];
@@ -333,9 +350,18 @@ const ROWS: readonly Row[] = [
 test.for(ROWS)('$way', async ({ end, here, there }) => {
   const person = await fixture.createWalletUser();
   const [inHere, inThere] = [await settle(person, service), await settle(person, replica)];
+  const grantIds = [await grantOf(inHere), await grantOf(inThere)].map(({ grantId }) => grantId);
+  const [ofShop, ofWiki] = [await readEnded(shop), await readEnded(wiki)];
   clock.advance(1);
   await end(inHere, person, inThere);
   clock.advance(1);
+  // Readers of revocations learn of each session and grant.
+  const [toShop, toWiki] = [await ofShop(), await ofWiki()];
+  expect(toShop.has(person.user.id)).toBe(here.includes('session'));
+  for (const [at, things] of [here, there].entries()) {
+    const isTold = toWiki.has(person.user.id) || toWiki.has(grantIds[at] ?? '');
+    expect(isTold).toBe(things.includes('grant'));
+  }
   const alive = { here: await tryAll(inHere, person, replica), there: await tryAll(inThere, person, service) };
   const dead = (things: readonly Thing[]) => THINGS.filter((thing) => !things.includes(thing));
   const inOrder = (things: readonly Thing[]) => THINGS.filter((thing) => things.includes(thing));

@@ -14,7 +14,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file usher/v1/session.proto.
  */
 export const file_usher_v1_session: GenFile = /*@__PURE__*/
-  fileDesc("ChZ1c2hlci92MS9zZXNzaW9uLnByb3RvEgh1c2hlci52MSJdChNDaGVja1Nlc3Npb25SZXF1ZXN0EhIKCnNlc3Npb25faWQYASABKAkSHQoQbWF4X3N0YWxlbmVzc19tcxgCIAEoBUgAiAEBQhMKEV9tYXhfc3RhbGVuZXNzX21zImEKFENoZWNrU2Vzc2lvblJlc3BvbnNlEg4KBmFjdGl2ZRgBIAEoCBItCgdzZXNzaW9uGAIgASgLMhcudXNoZXIudjEuQWN0aXZlU2Vzc2lvbkgAiAEBQgoKCF9zZXNzaW9uIikKE1JlbmV3U2Vzc2lvblJlcXVlc3QSEgoKc2Vzc2lvbl9pZBgBIAEoCSJBChRSZW5ld1Nlc3Npb25SZXNwb25zZRIpCgdzZXNzaW9uGAEgASgLMhgudXNoZXIudjEuUmVuZXdlZFNlc3Npb24ifAoOUmVuZXdlZFNlc3Npb24SCgoCaWQYASABKAkSLgoKY3JlYXRlZF9hdBgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLgoKZXhwaXJlc19hdBgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAicQoTTGlzdFNlc3Npb25zUmVxdWVzdBIUCgd1c2VyX2lkGAEgASgJSACIAQESFgoJcGFnZV9zaXplGAIgASgFSAGIAQESEgoKcGFnZV90b2tlbhgDIAEoCUIKCghfdXNlcl9pZEIMCgpfcGFnZV9zaXplIloKFExpc3RTZXNzaW9uc1Jlc3BvbnNlEikKCHNlc3Npb25zGAEgAygLMhcudXNoZXIudjEuQWN0aXZlU2Vzc2lvbhIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkiKgoUUmV2b2tlU2Vzc2lvblJlcXVlc3QSEgoKc2Vzc2lvbl9pZBgBIAEoCSIXChVSZXZva2VTZXNzaW9uUmVzcG9uc2UiLAoZUmV2b2tlVXNlclNlc3Npb25zUmVxdWVzdBIPCgd1c2VyX2lkGAEgASgJIhwKGlJldm9rZVVzZXJTZXNzaW9uc1Jlc3BvbnNlItsCCg1BY3RpdmVTZXNzaW9uEg8KB3VzZXJfaWQYASABKAkSIwoEdXNlchgCIAEoCzIVLnVzaGVyLnYxLlVzZXJQcm9maWxlEi4KCmNyZWF0ZWRfYXQYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi4KCmV4cGlyZXNfYXQYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhIKCmlwX2FkZHJlc3MYBSABKAkSEgoKdXNlcl9hZ2VudBgGIAEoCRIOCgZtZXRob2QYByABKAkSLQoJYXV0aF90aW1lGAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIZCgxvbl9iZWhhbGZfYnkYCiABKAlIAIgBARIOCgZncm91cHMYCSADKAkSEQoJYXNzdXJhbmNlGAsgASgFQg8KDV9vbl9iZWhhbGZfYnkibwoRTGlzdEdyYW50c1JlcXVlc3QSFAoHdXNlcl9pZBgBIAEoCUgAiAEBEhYKCXBhZ2Vfc2l6ZRgCIAEoBUgBiAEBEhIKCnBhZ2VfdG9rZW4YAyABKAlCCgoIX3VzZXJfaWRCDAoKX3BhZ2Vfc2l6ZSJOChJMaXN0R3JhbnRzUmVzcG9uc2USHwoGZ3JhbnRzGAEgAygLMg8udXNoZXIudjEuR3JhbnQSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIiMKD0VuZEdyYW50UmVxdWVzdBIQCghncmFudF9pZBgBIAEoCSISChBFbmRHcmFudFJlc3BvbnNlIsYCCgVHcmFudBIQCghncmFudF9pZBgBIAEoCRIPCgd1c2VyX2lkGAIgASgJEgsKA3NpZBgDIAEoCRINCgVzY29wZRgEIAEoCRIOCgZtZXRob2QYBSABKAkSEgoKaXBfYWRkcmVzcxgGIAEoCRISCgp1c2VyX2FnZW50GAcgASgJEi0KCWF1dGhfdGltZRgIIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLgoKY3JlYXRlZF9hdBgJIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLgoKZXhwaXJlc19hdBgKIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEQoJYXNzdXJhbmNlGAsgASgFEhYKCWNsaWVudF9pZBgMIAEoCUgAiAEBQgwKCl9jbGllbnRfaWQyvAQKDlNlc3Npb25TZXJ2aWNlEk0KDENoZWNrU2Vzc2lvbhIdLnVzaGVyLnYxLkNoZWNrU2Vzc2lvblJlcXVlc3QaHi51c2hlci52MS5DaGVja1Nlc3Npb25SZXNwb25zZRJNCgxSZW5ld1Nlc3Npb24SHS51c2hlci52MS5SZW5ld1Nlc3Npb25SZXF1ZXN0Gh4udXNoZXIudjEuUmVuZXdTZXNzaW9uUmVzcG9uc2USTQoMTGlzdFNlc3Npb25zEh0udXNoZXIudjEuTGlzdFNlc3Npb25zUmVxdWVzdBoeLnVzaGVyLnYxLkxpc3RTZXNzaW9uc1Jlc3BvbnNlElAKDVJldm9rZVNlc3Npb24SHi51c2hlci52MS5SZXZva2VTZXNzaW9uUmVxdWVzdBofLnVzaGVyLnYxLlJldm9rZVNlc3Npb25SZXNwb25zZRJfChJSZXZva2VVc2VyU2Vzc2lvbnMSIy51c2hlci52MS5SZXZva2VVc2VyU2Vzc2lvbnNSZXF1ZXN0GiQudXNoZXIudjEuUmV2b2tlVXNlclNlc3Npb25zUmVzcG9uc2USRwoKTGlzdEdyYW50cxIbLnVzaGVyLnYxLkxpc3RHcmFudHNSZXF1ZXN0GhwudXNoZXIudjEuTGlzdEdyYW50c1Jlc3BvbnNlEkEKCEVuZEdyYW50EhkudXNoZXIudjEuRW5kR3JhbnRSZXF1ZXN0GhoudXNoZXIudjEuRW5kR3JhbnRSZXNwb25zZWIGcHJvdG8z", [file_google_protobuf_timestamp, file_usher_v1_auth]);
+  fileDesc("ChZ1c2hlci92MS9zZXNzaW9uLnByb3RvEgh1c2hlci52MSJdChNDaGVja1Nlc3Npb25SZXF1ZXN0EhIKCnNlc3Npb25faWQYASABKAkSHQoQbWF4X3N0YWxlbmVzc19tcxgCIAEoBUgAiAEBQhMKEV9tYXhfc3RhbGVuZXNzX21zImEKFENoZWNrU2Vzc2lvblJlc3BvbnNlEg4KBmFjdGl2ZRgBIAEoCBItCgdzZXNzaW9uGAIgASgLMhcudXNoZXIudjEuQWN0aXZlU2Vzc2lvbkgAiAEBQgoKCF9zZXNzaW9uIikKE1JlbmV3U2Vzc2lvblJlcXVlc3QSEgoKc2Vzc2lvbl9pZBgBIAEoCSJBChRSZW5ld1Nlc3Npb25SZXNwb25zZRIpCgdzZXNzaW9uGAEgASgLMhgudXNoZXIudjEuUmVuZXdlZFNlc3Npb24ifAoOUmVuZXdlZFNlc3Npb24SCgoCaWQYASABKAkSLgoKY3JlYXRlZF9hdBgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLgoKZXhwaXJlc19hdBgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAicQoTTGlzdFNlc3Npb25zUmVxdWVzdBIUCgd1c2VyX2lkGAEgASgJSACIAQESFgoJcGFnZV9zaXplGAIgASgFSAGIAQESEgoKcGFnZV90b2tlbhgDIAEoCUIKCghfdXNlcl9pZEIMCgpfcGFnZV9zaXplIloKFExpc3RTZXNzaW9uc1Jlc3BvbnNlEikKCHNlc3Npb25zGAEgAygLMhcudXNoZXIudjEuQWN0aXZlU2Vzc2lvbhIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkiKgoUUmV2b2tlU2Vzc2lvblJlcXVlc3QSEgoKc2Vzc2lvbl9pZBgBIAEoCSIXChVSZXZva2VTZXNzaW9uUmVzcG9uc2UiLAoZUmV2b2tlVXNlclNlc3Npb25zUmVxdWVzdBIPCgd1c2VyX2lkGAEgASgJIhwKGlJldm9rZVVzZXJTZXNzaW9uc1Jlc3BvbnNlIo0DCg1BY3RpdmVTZXNzaW9uEg8KB3VzZXJfaWQYASABKAkSIwoEdXNlchgCIAEoCzIVLnVzaGVyLnYxLlVzZXJQcm9maWxlEi4KCmNyZWF0ZWRfYXQYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi4KCmV4cGlyZXNfYXQYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhIKCmlwX2FkZHJlc3MYBSABKAkSEgoKdXNlcl9hZ2VudBgGIAEoCRIOCgZtZXRob2QYByABKAkSLQoJYXV0aF90aW1lGAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIZCgxvbl9iZWhhbGZfYnkYCiABKAlIAIgBARIOCgZncm91cHMYCSADKAkSEQoJYXNzdXJhbmNlGAsgASgFEjAKDHNpZ25lZF9pbl9hdBgMIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCDwoNX29uX2JlaGFsZl9ieSJvChFMaXN0R3JhbnRzUmVxdWVzdBIUCgd1c2VyX2lkGAEgASgJSACIAQESFgoJcGFnZV9zaXplGAIgASgFSAGIAQESEgoKcGFnZV90b2tlbhgDIAEoCUIKCghfdXNlcl9pZEIMCgpfcGFnZV9zaXplIk4KEkxpc3RHcmFudHNSZXNwb25zZRIfCgZncmFudHMYASADKAsyDy51c2hlci52MS5HcmFudBIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkiIwoPRW5kR3JhbnRSZXF1ZXN0EhAKCGdyYW50X2lkGAEgASgJIhIKEEVuZEdyYW50UmVzcG9uc2UixgIKBUdyYW50EhAKCGdyYW50X2lkGAEgASgJEg8KB3VzZXJfaWQYAiABKAkSCwoDc2lkGAMgASgJEg0KBXNjb3BlGAQgASgJEg4KBm1ldGhvZBgFIAEoCRISCgppcF9hZGRyZXNzGAYgASgJEhIKCnVzZXJfYWdlbnQYByABKAkSLQoJYXV0aF90aW1lGAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIuCgpjcmVhdGVkX2F0GAkgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIuCgpleHBpcmVzX2F0GAogASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIRCglhc3N1cmFuY2UYCyABKAUSFgoJY2xpZW50X2lkGAwgASgJSACIAQFCDAoKX2NsaWVudF9pZCInChZMaXN0UmV2b2NhdGlvbnNSZXF1ZXN0Eg0KBXNpbmNlGAEgASgJIlMKF0xpc3RSZXZvY2F0aW9uc1Jlc3BvbnNlEikKC3Jldm9jYXRpb25zGAEgAygLMhQudXNoZXIudjEuUmV2b2NhdGlvbhINCgV1bnRpbBgCIAEoCSKDAQoKUmV2b2NhdGlvbhIRCgd1c2VyX2lkGAEgASgJSAASEgoIZ3JhbnRfaWQYAiABKAlIABIUCgpldmVyeV91c2VyGAMgASgISAASLQoJY3V0b2ZmX2F0GAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEIJCgdzdWJqZWN0MpQFCg5TZXNzaW9uU2VydmljZRJNCgxDaGVja1Nlc3Npb24SHS51c2hlci52MS5DaGVja1Nlc3Npb25SZXF1ZXN0Gh4udXNoZXIudjEuQ2hlY2tTZXNzaW9uUmVzcG9uc2USTQoMUmVuZXdTZXNzaW9uEh0udXNoZXIudjEuUmVuZXdTZXNzaW9uUmVxdWVzdBoeLnVzaGVyLnYxLlJlbmV3U2Vzc2lvblJlc3BvbnNlEk0KDExpc3RTZXNzaW9ucxIdLnVzaGVyLnYxLkxpc3RTZXNzaW9uc1JlcXVlc3QaHi51c2hlci52MS5MaXN0U2Vzc2lvbnNSZXNwb25zZRJQCg1SZXZva2VTZXNzaW9uEh4udXNoZXIudjEuUmV2b2tlU2Vzc2lvblJlcXVlc3QaHy51c2hlci52MS5SZXZva2VTZXNzaW9uUmVzcG9uc2USXwoSUmV2b2tlVXNlclNlc3Npb25zEiMudXNoZXIudjEuUmV2b2tlVXNlclNlc3Npb25zUmVxdWVzdBokLnVzaGVyLnYxLlJldm9rZVVzZXJTZXNzaW9uc1Jlc3BvbnNlEkcKCkxpc3RHcmFudHMSGy51c2hlci52MS5MaXN0R3JhbnRzUmVxdWVzdBocLnVzaGVyLnYxLkxpc3RHcmFudHNSZXNwb25zZRJBCghFbmRHcmFudBIZLnVzaGVyLnYxLkVuZEdyYW50UmVxdWVzdBoaLnVzaGVyLnYxLkVuZEdyYW50UmVzcG9uc2USVgoPTGlzdFJldm9jYXRpb25zEiAudXNoZXIudjEuTGlzdFJldm9jYXRpb25zUmVxdWVzdBohLnVzaGVyLnYxLkxpc3RSZXZvY2F0aW9uc1Jlc3BvbnNlYgZwcm90bzM", [file_google_protobuf_timestamp, file_usher_v1_auth]);
 
 /**
  * @generated from message usher.v1.CheckSessionRequest
@@ -343,6 +343,14 @@ export type ActiveSession = Message<"usher.v1.ActiveSession"> & {
    * @generated from field: int32 assurance = 11;
    */
   assurance: number;
+
+  /**
+   * The sign-in of this session, which Revocation.cutoff_at is compared with, in
+   * whole milliseconds. Not in REST.
+   *
+   * @generated from field: google.protobuf.Timestamp signed_in_at = 12;
+   */
+  signedInAt?: Timestamp | undefined;
 };
 
 /**
@@ -534,6 +542,102 @@ export const GrantSchema: GenMessage<Grant> = /*@__PURE__*/
   messageDesc(file_usher_v1_session, 16);
 
 /**
+ * @generated from message usher.v1.ListRevocationsRequest
+ */
+export type ListRevocationsRequest = Message<"usher.v1.ListRevocationsRequest"> & {
+  /**
+   * `until` of the last response. Empty: from now on; the answer has no revocations.
+   *
+   * @generated from field: string since = 1;
+   */
+  since: string;
+};
+
+/**
+ * Describes the message usher.v1.ListRevocationsRequest.
+ * Use `create(ListRevocationsRequestSchema)` to create a new message.
+ */
+export const ListRevocationsRequestSchema: GenMessage<ListRevocationsRequest> = /*@__PURE__*/
+  messageDesc(file_usher_v1_session, 17);
+
+/**
+ * @generated from message usher.v1.ListRevocationsResponse
+ */
+export type ListRevocationsResponse = Message<"usher.v1.ListRevocationsResponse"> & {
+  /**
+   * In any order; the same one may come again. At most 10,000.
+   *
+   * @generated from field: repeated usher.v1.Revocation revocations = 1;
+   */
+  revocations: Revocation[];
+
+  /**
+   * For the next call.
+   *
+   * @generated from field: string until = 2;
+   */
+  until: string;
+};
+
+/**
+ * Describes the message usher.v1.ListRevocationsResponse.
+ * Use `create(ListRevocationsResponseSchema)` to create a new message.
+ */
+export const ListRevocationsResponseSchema: GenMessage<ListRevocationsResponse> = /*@__PURE__*/
+  messageDesc(file_usher_v1_session, 18);
+
+/**
+ * Ends what comes from sign-ins up to `cutoff_at`.
+ *
+ * @generated from message usher.v1.Revocation
+ */
+export type Revocation = Message<"usher.v1.Revocation"> & {
+  /**
+   * @generated from oneof usher.v1.Revocation.subject
+   */
+  subject: {
+    /**
+     * The user's sessions and grants, in every browser.
+     *
+     * @generated from field: string user_id = 1;
+     */
+    value: string;
+    case: "userId";
+  } | {
+    /**
+     * One grant, with its tokens.
+     *
+     * @generated from field: string grant_id = 2;
+     */
+    value: string;
+    case: "grantId";
+  } | {
+    /**
+     * Of the application. Ends nobody by itself: what is known of sign-ins up to
+     * `cutoff_at` has to be asked for again.
+     *
+     * @generated from field: bool every_user = 3;
+     */
+    value: boolean;
+    case: "everyUser";
+  } | { case: undefined; value?: undefined };
+
+  /**
+   * In whole milliseconds. It may be some seconds ahead.
+   *
+   * @generated from field: google.protobuf.Timestamp cutoff_at = 4;
+   */
+  cutoffAt?: Timestamp | undefined;
+};
+
+/**
+ * Describes the message usher.v1.Revocation.
+ * Use `create(RevocationSchema)` to create a new message.
+ */
+export const RevocationSchema: GenMessage<Revocation> = /*@__PURE__*/
+  messageDesc(file_usher_v1_session, 19);
+
+/**
  * The sessions of an application's users. Every call carries the application's
  * API key in the header X-API-Key and reaches only that application's sessions.
  * A call fails with INVALID_API_KEY, and with VALIDATION_FAILED for invalid
@@ -638,6 +742,22 @@ export const SessionService: GenService<{
     methodKind: "unary";
     input: typeof EndGrantRequestSchema;
     output: typeof EndGrantResponseSchema;
+  },
+  /**
+   * Returns what has ended sessions and grants of this application since an
+   * instant, for callers that check sessions in their own memory. Whatever was
+   * acknowledged before this call was sent is in the answer, or in one before
+   * `since`.
+   *
+   * CURSOR_EXPIRED for a `since` of more than 20 minutes ago, of before a restore or
+   * a failover, or that was damaged: forget every answer, and begin without.
+   *
+   * @generated from rpc usher.v1.SessionService.ListRevocations
+   */
+  listRevocations: {
+    methodKind: "unary";
+    input: typeof ListRevocationsRequestSchema;
+    output: typeof ListRevocationsResponseSchema;
   },
 }> = /*@__PURE__*/
   serviceDesc(file_usher_v1_session, 0);

@@ -3,6 +3,7 @@ import { endGrant } from '../../domain/grants/end-grants.ts';
 import { listGrants } from '../../domain/grants/list-grants.ts';
 import { shownSignInTime } from '../../domain/login/sign-in-age.ts';
 import { checkSession } from '../../domain/sessions/check-session.ts';
+import { listRevocations, type Revocation } from '../../domain/sessions/list-revocations.ts';
 import { listSessions } from '../../domain/sessions/list-sessions.ts';
 import { renewSession } from '../../domain/sessions/renew-session.ts';
 import { revokeSession } from '../../domain/sessions/revoke-session.ts';
@@ -12,7 +13,7 @@ import type { ApplicationHandlers } from '../procedures.ts';
 import type { ServiceParts } from '../service-parts.ts';
 import { toGrant, toMessage, toPage, toProfile } from './to-message.ts';
 
-type Parts = Pick<ServiceParts, 'liveSessions' | 'pageTokens' | 'sessionMaxAgeSeconds'>;
+type Parts = Pick<ServiceParts, 'liveSessions' | 'pageTokens' | 'revocations' | 'sessionMaxAgeSeconds'>;
 
 export function createSessionHandlers(parts: Parts): ApplicationHandlers<typeof SessionService> {
   const { liveSessions, pageTokens } = parts;
@@ -33,7 +34,21 @@ export function createSessionHandlers(parts: Parts): ApplicationHandlers<typeof 
       const userId = await endGrant(call, fields);
       if (userId) liveSessions.forgetUser(userId);
     },
+    async listRevocations(call, fields) {
+      const { revocations, until } = await listRevocations(call, parts, fields);
+      return { revocations: revocations.map(toRevocation), until };
+    },
   };
+}
+
+function toRevocation({ userId, grantId, cutoffAt }: Revocation) {
+  const subject =
+    userId !== null
+      ? ({ case: 'userId', value: userId } as const)
+      : grantId !== null
+        ? ({ case: 'grantId', value: grantId } as const)
+        : ({ case: 'everyUser', value: true } as const);
+  return { ...toMessage({ cutoffAt }), subject };
 }
 
 function toSession(session: Session) {

@@ -55,6 +55,7 @@ const ONLY_IN_RPC: readonly string[] = [
   'usher.v1.Session.assurance',
   'usher.v1.UserProfile.id',
   'usher.v1.ActiveSession.auth_time',
+  'usher.v1.ActiveSession.signed_in_at',
 ];
 
 export function restFieldsOf(schema: DescMessage): DescField[] {
@@ -66,6 +67,7 @@ type Values = Readonly<Record<string, unknown>>;
 interface PresentedField {
   readonly jsonName: string;
   readonly localName: string;
+  readonly readFrom: (message: Values) => unknown;
   /** The JSON value of an absent field. Undefined leaves the field out. */
   readonly absent: unknown;
   present(value: unknown): unknown;
@@ -85,8 +87,8 @@ function createPresenter({ rpc: { output }, resource, documented }: Route): (res
 }
 
 function presentFields(fields: readonly PresentedField[], message: Values, presented: Record<string, unknown> = {}) {
-  for (const { jsonName, localName, absent, present } of fields) {
-    const value = message[localName];
+  for (const { jsonName, readFrom, absent, present } of fields) {
+    const value = readFrom(message);
     presented[jsonName] = value === undefined ? absent : present(value);
   }
   return presented;
@@ -94,16 +96,26 @@ function presentFields(fields: readonly PresentedField[], message: Values, prese
 
 function presentedFieldsOf(schema: DescMessage): readonly PresentedField[] {
   const zero: Values = { ...create(schema) };
-  return restFieldsOf(schema).map(({ jsonName, localName, fieldKind, message }) => {
+  return restFieldsOf(schema).map(({ jsonName, localName, fieldKind, message, oneof }) => {
     const presentOne = message ? presentAs(message) : (value: unknown) => value;
     return {
       jsonName,
       localName,
+      readFrom: readerOf(localName, oneof?.localName),
       absent: zero[localName] ?? (NULLABLE.includes(jsonName) ? null : undefined),
       // The schema says that the value has this type.
       present: fieldKind === 'list' ? (items: unknown) => (items as unknown[]).map(presentOne) : presentOne,
     };
   });
+}
+
+/** Returns a function that reads a field. Of a `oneof`, a message has the field that is set. */
+function readerOf(localName: string, choice: string | undefined): (message: Values) => unknown {
+  if (choice === undefined) return (message) => message[localName];
+  return (message) => {
+    const chosen = message[choice] as { readonly case?: string; readonly value?: unknown } | undefined;
+    return chosen?.case === localName ? chosen.value : undefined;
+  };
 }
 
 /** The schema says that the value has this type. */

@@ -28,6 +28,7 @@ export const routes: readonly Route[] = [
   route('POST', '/api/sessions/renew', sessions.renewSession, 'Session renewed successfully', { resource: 'session' }),
   route('GET', '/api/sessions', sessions.listSessions, 'Sessions retrieved successfully'),
   route('POST', '/api/sessions/revoke', sessions.revokeSession, 'Session revoked successfully'),
+  route('GET', '/api/sessions/revocations', sessions.listRevocations, 'Revocations retrieved successfully'),
 
   route('GET', '/api/grants', sessions.listGrants, 'Grants retrieved successfully'),
   route('DELETE', '/api/grants/:grantId', sessions.endGrant, 'Grant ended successfully'),

@@ -44,6 +44,8 @@ export const oidcGrants = pgTable(
     rotatedAt: instant('rotated_at'),
     createdAt: instant('created_at').notNull(),
     expiresAt: instant('expires_at').notNull(),
+    /** When a statement has ended this grant alone. */
+    endedAt: instant('ended_at'),
   },
   (table) => [
     primaryKey({ columns: [table.applicationId, table.id] }),
@@ -53,6 +55,7 @@ export const oidcGrants = pgTable(
       .on(table.applicationId, table.clientId)
       .where(sql`${table.clientId} is not null`),
     index('oidc_grants_expires_at_idx').on(table.expiresAt),
+    index('oidc_grants_ended_at_idx').on(table.endedAt, table.applicationId).where(sql`${table.endedAt} is not null`),
   ],
 );
 
@@ -82,7 +85,11 @@ export const OIDC_TABLES: readonly TableFacts[] = [
   {
     table: oidcGrants,
     distributedBy: oidcGrants.applicationId,
-    expires: [{ expiresAt: oidcGrants.expiresAt }],
+    expires: [
+      { expiresAt: oidcGrants.expiresAt, only: sql`${oidcGrants.endedAt} is null` },
+      // Readers of revocations have not asked for up to 20 minutes.
+      { expiresAt: oidcGrants.endedAt, graceMs: 30 * 60_000 },
+    ],
     erasedBy: ['user'],
   },
   { table: consents, distributedBy: consents.applicationId, expires: [], erasedBy: ['user'] },

@@ -72,6 +72,9 @@ export const sessionIds = pgTable(
   ],
 );
 
+/** When the row was written last: readers of revocations ask for what has changed since. Statements do not write it. */
+const changedAt = () => instant('changed_at').notNull().default(sql`statement_timestamp()`);
+
 /**
  * Cut-offs within an application, of one user or of all: they end the sessions and grants of earlier sign-ins. That of one
  * browser refuses codes.
@@ -80,14 +83,16 @@ export const sessionCutoffs = pgTable(
   'session_cutoffs',
   {
     applicationId: uuid('application_id').notNull(),
-    /** The ID of a user, the `sid` of a browser, or `EVERY_USER`. */
+    /** The ID of a user, the `sid` of a browser, or one that stands for many users. */
     userId: uuid('user_id').notNull(),
     cutoffAt: instant('cutoff_at').notNull(),
     expiresAt: instant('expires_at').notNull(),
+    changedAt: changedAt(),
   },
   (table) => [
     primaryKey({ columns: [table.applicationId, table.userId] }),
     index('session_cutoffs_expires_at_idx').on(table.expiresAt),
+    index('session_cutoffs_changed_at_idx').on(table.applicationId, table.changedAt),
   ],
 );
 
@@ -98,8 +103,12 @@ export const userCutoffs = pgTable(
     userId: uuid('user_id').primaryKey(),
     cutoffAt: instant('cutoff_at').notNull(),
     expiresAt: instant('expires_at').notNull(),
+    changedAt: changedAt(),
   },
-  (table) => [index('user_cutoffs_expires_at_idx').on(table.expiresAt)],
+  (table) => [
+    index('user_cutoffs_expires_at_idx').on(table.expiresAt),
+    index('user_cutoffs_changed_at_idx').on(table.changedAt),
+  ],
 );
 
 /** Cut-offs of a user in one browser: a sign-out on Usher's pages ends the sign-ins there, and no others. */

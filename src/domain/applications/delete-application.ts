@@ -4,7 +4,7 @@ import { auditEvent } from '../audit/audit-event.ts';
 import type { Call } from '../core/call.ts';
 import { ServiceError } from '../core/errors.ts';
 import { check, type Unchecked, uuid } from '../core/validation.ts';
-import { cutOffApplicationSessions, runCutoff } from '../sessions/cutoffs.ts';
+import { askAgain, cutOffApplicationSessions, runCutoff } from '../sessions/cutoffs.ts';
 
 const rules = { applicationId: uuid };
 
@@ -24,10 +24,11 @@ const markApplicationDeleted = statement('mark_application_deleted')`
   with deleted as (
     update applications set deleted_at = ${p.instant('now')}
     where id = ${p.uuid('applicationId')} and deleted_at is null
-    returning id
+    returning id, client_id
   ), logos as (
     delete from application_logos l using deleted
     where l.application_id = ${p.uuid('applicationId')} and l.application_id = deleted.id
   ), ${auditEvent({ resource: sql`id`, from: sql`deleted` })},
-  ${cutOffApplicationSessions(sql`deleted`)}
+  ${cutOffApplicationSessions(sql`deleted`)}, ${askAgain(sql`
+    select r.id from applications r join deleted d on d.client_id = any(r.machine_client_ids) where r.id <> d.id`)}
   select from deleted`;

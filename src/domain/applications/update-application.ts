@@ -19,7 +19,7 @@ import { check, type Unchecked, uuid } from '../core/validation.ts';
 import { goOn } from '../lifecycle/finish-change.ts';
 import { storeLogoutEndpoint } from '../outbox/logout-endpoint.ts';
 import { storeMessageFeed } from '../outbox/message-feed.ts';
-import { cutOffEveryRefused, runCutoff } from '../sessions/cutoffs.ts';
+import { askAgain, cutOffEveryRefused, runCutoff } from '../sessions/cutoffs.ts';
 import {
   type ApplicationDetails,
   applicationColumns,
@@ -59,6 +59,18 @@ export async function updateApplication(
   return updated.application;
 }
 
+/** By these, tokens may end without a row that says so. */
+const { openIdConnect, allowMetadataClients, machineClientIds, requiredAssurance, resourceUri, resourceScopes } =
+  chosenColumns;
+const ruling = {
+  openIdConnect,
+  allowMetadataClients,
+  machineClientIds,
+  requiredAssurance,
+  resourceUri,
+  resourceScopes,
+};
+
 const updateChanged = statement('update_application', {
   application: applicationColumns,
   isExpected: t.boolean,
@@ -85,7 +97,12 @@ const updateChanged = statement('update_application', {
     from: sql`closed`,
     subjectId: sql`application_id`,
     losing: sql`array[application_id]`,
-  })}
+  })}, ${askAgain(sql`
+    select w.id from wanted w join applications a on a.id = w.id
+    where w.is_expected and row(${columnsOf(ruling, 'a')}) is distinct from row(${columnsOf(ruling, 'w')})
+    union select r.id from wanted w join applications a on a.id = w.id
+      join applications r on w.client_id = any(r.machine_client_ids)
+    where w.is_expected and (a.open_id_connect, a.restrict_access) is distinct from (w.open_id_connect, w.restrict_access)`)}
   select ${columnsOf(applicationColumns)}, is_expected from wanted`;
 
 const readVersion = createVersionReader(

@@ -13,10 +13,10 @@ import { cutOffSid, runCutoff } from '../sessions/cutoffs.ts';
 import { forgetLateSignInsOfBrowser, forgetSignIns, isRememberedIn } from '../sessions/forget-sign-ins.ts';
 
 /**
- * The expiry of a grant that was ended. With the present instant, it would still be live on a replica with a slower
- * clock.
+ * The assignments that end a grant. With the present instant as expiry, it would still be live on a replica with a
+ * slower clock.
  */
-export const LONG_AGO = sql`'epoch'::timestamptz`;
+export const ENDED_NOW = sql`expires_at = 'epoch'::timestamptz, ended_at = statement_timestamp()`;
 
 /** Longer than a code or a sign-in that is just being remembered, which are all that the cut-off of a browser ends. */
 const CUTOFF_LIFETIME_MS = 24 * 60 * 60_000;
@@ -170,7 +170,7 @@ const endOfClient = statement('end_oidc_grants_of_client', ENDED)`${endGrants(
 function endGrants(condition: SQL, target: SQL, forget?: SQL, auditId?: SQL): SQL {
   return sql`
     with ended as (
-      update oidc_grants set expires_at = ${LONG_AGO}
+      update oidc_grants set ${ENDED_NOW}
       where application_id = ${p.uuid('applicationId')} and expires_at > ${p.instant('now')} and ${condition}
       returning user_id, sid, authenticated_at, client_id
     ), gone as (

@@ -18,7 +18,7 @@ import {
 } from '../outbox/insert-message.ts';
 import { HERE, loggedOutIfKnown, loggedOutOfSessions } from '../outbox/logout-message.ts';
 import { sessionRevoked, sessionsRevoked } from '../outbox/user-messages.ts';
-import { cutOffSessions, runCutoff } from '../sessions/cutoffs.ts';
+import { cutOffSessions, onConflictMove, runCutoff } from '../sessions/cutoffs.ts';
 
 const BATCH = 500;
 
@@ -54,9 +54,7 @@ export function cutOffLost(isLeft?: SQL): SQL {
     insert into session_cutoffs as c (application_id, user_id, cutoff_at, expires_at)
     select application_id, user_id, ${presentInstant}, ${p.instant('cutoffExpiresAt')}
     from lost order by application_id, user_id
-    on conflict (application_id, user_id) do update set
-      cutoff_at = greatest(c.cutoff_at, excluded.cutoff_at), expires_at = greatest(c.expires_at, excluded.expires_at)
-    returning c.application_id, c.user_id, c.cutoff_at
+    ${onConflictMove(sql`application_id, user_id`, sql`c.application_id, c.user_id, c.cutoff_at`)}
   ), ended as (
     delete from sessions s using cutoff
     where s.application_id = cutoff.application_id and s.user_id = cutoff.user_id

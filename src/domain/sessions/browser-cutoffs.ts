@@ -8,7 +8,7 @@ import { presentInstant } from '../../database/sql/instants.ts';
 import { p, statement } from '../../database/sql/template.ts';
 import { auditEvent, noApplication } from '../audit/audit-event.ts';
 import type { Call } from '../core/call.ts';
-import { isSidCutOff, onConflictMove, runCutoff } from './cutoffs.ts';
+import { isSidCutOff, runCutoff } from './cutoffs.ts';
 import { computeSid } from './sid.ts';
 
 /** Everything that it ends lives for a day at most. The sign-out deletes the remembered sign-in, which lives longer. */
@@ -72,6 +72,8 @@ const insertBrowserCutoff = statement('insert_browser_cutoff')`
     insert into browser_cutoffs as c (user_id, browser_digest, cutoff_at, expires_at)
     select id, ${p.bytes('browserDigest')}, greatest(${p.instant('authenticatedAt')}, ${presentInstant}),
       ${p.instant('cutoffExpiresAt')}
-    from target ${onConflictMove(sql`user_id, browser_digest`)}
+    from target
+    on conflict (user_id, browser_digest) do update set
+      cutoff_at = greatest(c.cutoff_at, excluded.cutoff_at), expires_at = greatest(c.expires_at, excluded.expires_at)
   ), ${auditEvent({ resource: sql`id`, from: sql`target`, applicationId: noApplication })}
   select from target`;

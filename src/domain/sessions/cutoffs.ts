@@ -14,13 +14,19 @@ import { isActiveUser } from '../users/user.ts';
 import { forgetSignIns } from './forget-sign-ins.ts';
 
 /** In place of a user ID, stands for all users of an application. */
-const EVERY_USER = sql`'00000000-0000-0000-0000-000000000000'`;
+export const EVERY_USER = sql`'00000000-0000-0000-0000-000000000000'`;
 
 /**
  * In place of a user ID, stands for all users whom a restricted application refuses. The row is stored when many lose the
  * access at once, and goes when a job has written a cut-off for each of them. Until then it ends all their sign-ins.
  */
-const EVERY_REFUSED = sql`'00000000-0000-0000-0000-000000000001'`;
+export const EVERY_REFUSED = sql`'00000000-0000-0000-0000-000000000001'`;
+
+/**
+ * In place of a user ID, stands for a change of the application that may end tokens by a rule, such as a raised level of
+ * assurance. The row ends nothing by itself: it tells readers of revocations to ask again.
+ */
+export const EVERY_RULE = sql`'00000000-0000-0000-0000-000000000002'`;
 
 /** No sign-in counts for more than a year, so its cut-off can go then. One more day is for clocks that differ. */
 export const CUTOFF_LIFETIME_MS = 366 * 24 * 60 * 60_000;
@@ -165,6 +171,20 @@ export function cutOffEveryRefused(target: SQL): SQL {
 }
 
 /**
+ * Returns the CTE `asked_again`, which tells readers of revocations to ask again.
+ * Parameter: cutoffExpiresAt.
+ *
+ * @param target selects IDs of applications
+ */
+export function askAgain(target: SQL): SQL {
+  return sql`asked_again as (
+    insert into session_cutoffs as c (application_id, user_id, cutoff_at, expires_at)
+    select id, ${EVERY_RULE}, '-infinity', ${p.instant('cutoffExpiresAt')} from (${target}) t
+    ${onConflictMove(sql`application_id, user_id`)}
+  )`;
+}
+
+/**
  * Returns the CTE `reopened`, which takes that back where cut-offs of users stand for it now, unless it was written once
  * more. Parameter: cutoffExpiresAt.
  *
@@ -209,10 +229,11 @@ export function cutOffUserSessions(target: SQL): SQL {
   ), ${forgetSignIns(target, sql`r.user_id = t.id`)}, ${leaveUnfinished('user', { from: target, subjectId: sql`id` })}`;
 }
 
-/** Returns the clauses after an insert. An existing cut-off only moves forward. */
-export function onConflictMove(key: SQL): SQL {
+/** Returns the clauses after an insert into a table of cut-offs. An existing one only moves forward. */
+export function onConflictMove(key: SQL, returned = sql`c.user_id, c.cutoff_at`): SQL {
   return sql`
     on conflict (${key}) do update set
-      cutoff_at = greatest(c.cutoff_at, excluded.cutoff_at), expires_at = greatest(c.expires_at, excluded.expires_at)
-    returning c.user_id, c.cutoff_at`;
+      cutoff_at = greatest(c.cutoff_at, excluded.cutoff_at), expires_at = greatest(c.expires_at, excluded.expires_at),
+      changed_at = greatest(c.changed_at, excluded.changed_at)
+    returning ${returned}`;
 }

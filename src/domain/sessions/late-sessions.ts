@@ -10,6 +10,7 @@ import type { Call } from '../core/call.ts';
 import { announce, HAS_MESSAGES, type HasMessages, messagesOf, notified } from '../outbox/insert-message.ts';
 import { HERE, loggedOut, loggedOutOfSessions } from '../outbox/logout-message.ts';
 import { sessionRevoked, sessionsRevoked } from '../outbox/user-messages.ts';
+import { keepUserCutoff } from '../users/personal-data.ts';
 import { isErasedUser } from '../users/user.ts';
 import { latestCutoff } from './cutoffs.ts';
 
@@ -54,7 +55,8 @@ const deleteLateSession = statement('delete_late_session', HAS_MESSAGES)`
     delete from application_users a using ended
     where ${p.boolean('mayRemoveUser')} and a.application_id = ended.application_id and a.user_id = ended.user_id
       and a.first_signed_in_at = ended.began_at
-  ), ${messagesOf(sessionRevoked(sql`ended`), ...loggedOut(sql`ended`, HERE))}
+    returning a.application_id, a.user_id
+  ), ${keepUserCutoff(sql`select * from left_application`)}, ${messagesOf(sessionRevoked(sql`ended`), ...loggedOut(sql`ended`, HERE))}
   select ${notified}`;
 
 const deleteLateSessions = statement('delete_late_sessions', HAS_MESSAGES)`

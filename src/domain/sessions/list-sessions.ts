@@ -9,8 +9,8 @@ import { lastSignIn, sessionColumns } from './session.ts';
 
 const rules = { userId: optional(uuid) };
 const columns = { ...sessionColumns, beganAt: sessions.beganAt };
-const { authTime: _, groups: __, ...stored } = columns;
-const select = sql`${columnsOf(stored)}, ${lastSignIn('sessions')} as auth_time,
+const { authTime: _, signedInAt: __, groups: ___, ...stored } = columns;
+const select = sql`${columnsOf(stored)}, ${lastSignIn('sessions')} as auth_time, authenticated_at as signed_in_at,
   ${shownGroups(p.uuid('applicationId'), sql`sessions.user_id`)} as groups`;
 
 const isOfApplication = sql`application_id = ${p.uuid('applicationId')}`;

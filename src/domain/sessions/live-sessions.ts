@@ -71,6 +71,7 @@ export class LiveSessions {
 const selectSessions = statement('select_sessions', { ...sessionColumns, id: sessionIds.id })`
   select i.id, i.created_at, i.expires_at, s.user_id, s.email, s.name, s.profile_image, s.wallet_address, s.attributes, s.ip_address,
     s.user_agent, s.method, s.assurance, s.on_behalf_by, ${lastSignIn('s')} as auth_time,
+    i.authenticated_at as signed_in_at,
     ${shownGroups(p.uuid('applicationId'), sql`i.user_id`)} as groups
   from session_ids i
     join users u on u.id = i.user_id

@@ -73,6 +73,8 @@ export const sessionColumns = {
   onBehalfBy,
   attributes,
   authTime: t.instant,
+  /** The sign-in that cut-offs end. */
+  signedInAt: t.instant,
   groups: t.json<readonly string[]>(),
 };
 

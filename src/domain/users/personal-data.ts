@@ -33,7 +33,9 @@ const isOfErased = sql`${hashOf(sql`e.resource`)} = ${hashOf(sql`erased.id::text
 
 const removePersonalData = statement('remove_personal_data')`
   with erased as (${erasedUser}
-  ), ${sql.join(erasedBy('user').map(deleteFrom), sql`, `)}, bodies_left as (${removeResponseBodies(sql`erased`)}
+  ), ${keepUserCutoff(sql`
+      select a.application_id, a.user_id from application_users a join erased on erased.id = a.user_id`)},
+  ${sql.join(erasedBy('user').map(deleteFrom), sql`, `)}, bodies_left as (${removeResponseBodies(sql`erased`)}
   ), ${sql.join(erasedBy('login').map(deleteFromLogins), sql`, `)}, origins_left as (
     update login_intents i set ip_address = null, user_agent = null, started_from = null from erased
     where i.user_id = erased.id and (i.ip_address is not null or i.started_from is not null)
@@ -45,6 +47,23 @@ const removePersonalData = statement('remove_personal_data')`
     delete from audit_events e using erased where ${isOfErased} and ${isAttempt}
   )
   select from erased`;
+
+/**
+ * Returns the CTE `kept`. Readers of revocations get the cut-off of a user for every application while the user has a
+ * row in `application_users`. Where that row goes, the cut-off stays as one of the application.
+ *
+ * @param left selects these rows
+ */
+export function keepUserCutoff(left: SQL): SQL {
+  return sql`kept as (
+    insert into session_cutoffs as c (application_id, user_id, cutoff_at, expires_at)
+    select l.application_id, l.user_id, u.cutoff_at, u.expires_at
+    from (${left}) l join user_cutoffs u on u.user_id = l.user_id
+    on conflict (application_id, user_id) do update set
+      cutoff_at = greatest(c.cutoff_at, excluded.cutoff_at), expires_at = greatest(c.expires_at, excluded.expires_at),
+      changed_at = greatest(c.changed_at, excluded.changed_at)
+  )`;
+}
 
 function deleteFrom(name: string): SQL {
   return sql.raw(`${name}_left as (delete from ${name} t using erased where t.user_id = erased.id)`);

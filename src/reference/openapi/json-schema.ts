@@ -63,7 +63,7 @@ export class MessageSchemas {
 }
 
 function isRequired(field: DescField): boolean {
-  return !field.proto.proto3Optional || NULLABLE.includes(field.localName);
+  return (!field.proto.proto3Optional && !field.oneof) || NULLABLE.includes(field.localName);
 }
 
 function described(description: string): JsonSchema {

@@ -3,7 +3,7 @@ import { oidcGrants } from '../../../../database/schema/oidc-schema.ts';
 import { p, type RowOfType, statement } from '../../../../database/sql/template.ts';
 import { ONE_FACTOR } from '../../../../domain/core/assurance.ts';
 import type { Call } from '../../../../domain/core/call.ts';
-import { LONG_AGO } from '../../../../domain/grants/end-grants.ts';
+import { ENDED_NOW } from '../../../../domain/grants/end-grants.ts';
 import { announce, HAS_MESSAGES, type HasMessages } from '../../../../domain/outbox/insert-message.ts';
 import { isStillHere } from '../../../../domain/sessions/browser-cutoffs.ts';
 import { isSidCutOff } from '../../../../domain/sessions/cutoffs.ts';
@@ -148,7 +148,7 @@ async function endLateGrant(
 }
 
 const endLate = statement('end_late_oidc_grant')`
-  update oidc_grants set expires_at = ${LONG_AGO}
+  update oidc_grants set ${ENDED_NOW}
   where application_id = ${p.uuid('applicationId')} and id = ${p.uuid('grantId')}
     and (${isSidCutOff(sql`oidc_grants.sid`, sql`oidc_grants.authenticated_at`)} or needs_consent and not ${isConsented})
   returning id`;

@@ -1,0 +1,3 @@
+CREATE INDEX CONCURRENTLY "session_cutoffs_changed_at_idx" ON "session_cutoffs" USING btree ("application_id","changed_at");--> statement-breakpoint
+CREATE INDEX CONCURRENTLY "user_cutoffs_changed_at_idx" ON "user_cutoffs" USING btree ("changed_at");--> statement-breakpoint
+CREATE INDEX CONCURRENTLY "oidc_grants_ended_at_idx" ON "oidc_grants" USING btree ("ended_at","application_id") WHERE "oidc_grants"."ended_at" is not null;

@@ -1,0 +1,178 @@
+/** What the cursor of revocations guarantees. The calls: test/contract/list-revocations.test.ts. */
+import { randomUUID } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, expect, test } from 'vitest';
+import { Database, type Run } from '../../../src/database/pool/database.ts';
+import { ENDINGS } from '../../../src/domain/sessions/endings.ts';
+import { Revocations } from '../../../src/domain/sessions/list-revocations.ts';
+import { pause } from '../../../src/pause.ts';
+import { createTenant, createTestUser, startTestService } from '../../support/service.ts';
+
+const MINUTE = 60_000;
+const service = await startTestService();
+const { sql, url } = service.database;
+const database = new Database(url, { connections: 2, statementTimeoutMs: 5_000 });
+afterAll(async () => {
+  await database.close();
+  await service.close();
+});
+const { id: applicationId } = await createTenant(service);
+const run = database.eachWithin(5_000);
+
+/** A reader without the window for late statements, which would hide what the cursor itself misses. */
+const open = (through: Run = run) => new Revocations(through, -2_000);
+
+async function insertCutoff(through = sql): Promise<string> {
+  const { id } = await createTestUser(service);
+  await through`insert into session_cutoffs (application_id, user_id, cutoff_at, expires_at)
+    values (${applicationId}, ${id}, now(), 'infinity')`;
+  return id;
+}
+
+async function read(revocations: Revocations, since?: Awaited<ReturnType<typeof begin>>) {
+  const answer = await revocations.find(applicationId, since);
+  if (!answer?.rows) throw new Error('The cursor has expired');
+  return { until: answer.until, userIds: answer.rows.map(({ userId }) => userId) };
+}
+
+async function begin(revocations: Revocations) {
+  const answer = await revocations.find(applicationId, undefined);
+  if (!answer) throw new Error('No answer');
+  return answer.until;
+}
+
+test('the API page has each door of the endings once, and no other', async () => {
+  const page = await readFile(join(import.meta.dirname, '../../../src/api/README.md'), 'utf8');
+  const [, table = ''] = /\| Revocation \| Ends \|\n.*\n((?:\|.*\n)+)/.exec(page) ?? [];
+  const doors = ENDINGS.flatMap((ending) => ending.doors).sort((one, other) => other.length - one.length);
+  const left = table.split('\n').map((row) => (row.split(' | ')[0] ?? '').replace(/`|\]\(.*?\)|\[/g, ''));
+  for (const door of doors) {
+    const at = left.findIndex((text) => text.includes(door));
+    expect(at, door).toBeGreaterThanOrEqual(0);
+    left[at] = (left[at] ?? '').replace(door, '');
+  }
+  expect(left.join('').replace(/[|, ]/g, '')).toBe('');
+});
+
+test('a cut-off that commits after ten answers is in the next one', async () => {
+  const revocations = open();
+  let since = await begin(revocations);
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const { promise: inserted, resolve: onInserted } = Promise.withResolvers<string>();
+  const held = sql.begin(async (transaction) => {
+    onInserted(await insertCutoff(transaction as unknown as typeof sql));
+    await promise;
+  });
+  const id = await inserted;
+  for (let call = 0; call < 10; call++) {
+    // Later rows commit before.
+    const later = await insertCutoff();
+    const { until, userIds } = await read(revocations, since);
+    expect(userIds).toContain(later);
+    expect(userIds).not.toContain(id);
+    since = until;
+    await pause(20);
+  }
+  resolve();
+  await held;
+  expect((await read(revocations, since)).userIds).toContain(id);
+});
+
+test('a cut-off that commits between the two statements of a call is in its answer or in the next', async () => {
+  const since = await begin(open());
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const { promise: inserted, resolve: onInserted } = Promise.withResolvers<string>();
+  const held = sql.begin(async (transaction) => {
+    onInserted(await insertCutoff(transaction as unknown as typeof sql));
+    await promise;
+  });
+  const id = await inserted;
+  let statements = 0;
+  const revocations = open(async (statement, parameters) => {
+    if (statements++ === 1) {
+      resolve();
+      await held;
+    }
+    return run(statement, parameters);
+  });
+  const first = await read(revocations, since);
+  const second = await read(open(), first.until);
+  expect([...first.userIds, ...second.userIds]).toContain(id);
+});
+
+test('a row that is written again is told again, although its cut-off stays', async () => {
+  const revocations = open();
+  const id = await insertCutoff();
+  await pause(5);
+  const since = await begin(revocations);
+  await pause(5);
+  expect((await read(revocations, since)).userIds).not.toContain(id);
+  await sql`update session_cutoffs set cutoff_at = cutoff_at - interval '1 hour', changed_at = statement_timestamp()
+    where user_id = ${id}`;
+  expect((await read(revocations, since)).userIds).toContain(id);
+});
+
+test('what a slow statement has just begun to write is within the window', async () => {
+  const revocations = new Revocations(run, 5_000);
+  const since = await begin(revocations);
+  const id = await insertCutoff();
+  await sql`update session_cutoffs set changed_at = changed_at - interval '6900 ms' where user_id = ${id}`;
+  expect((await read(revocations, since)).userIds).toContain(id);
+  await sql`update session_cutoffs set changed_at = changed_at - interval '1 minute' where user_id = ${id}`;
+  expect((await read(revocations, since)).userIds).not.toContain(id);
+});
+
+test.each([
+  ['of 19 minutes ago', { at: -19 * MINUTE }, true],
+  ['of 20 minutes ago', { at: -20 * MINUTE - 100 }, false],
+  ['of a clock that was set back since', { at: 1_000 }, false],
+  ['of another server or before a restore', { epoch: 'another' }, false],
+])('a cursor %s', async (_, { at = 0, ...changes }: { at?: number; epoch?: string }, isUsable) => {
+  const revocations = open();
+  const known = await begin(revocations);
+  const answer = await revocations.find(applicationId, { ...known, at: known.at + at, ...changes });
+  expect(answer?.rows !== undefined).toBe(isUsable);
+});
+
+test('a restored table has another epoch', async () => {
+  const known = await begin(open());
+  await sql`create table copied (like session_cutoffs including all)`;
+  await sql.begin(async (transaction) => {
+    await transaction`alter table session_cutoffs rename to kept`;
+    await transaction`alter table copied rename to session_cutoffs`;
+  });
+  const { epoch } = await begin(open());
+  await sql.begin(async (transaction) => {
+    await transaction`alter table session_cutoffs rename to copied`;
+    await transaction`alter table kept rename to session_cutoffs`;
+  });
+  expect(epoch).not.toBe(known.epoch);
+});
+
+test('callers share statements that began after each of them, and each gets its own rows', async () => {
+  let statements = 0;
+  const revocations = open((statement, parameters) => {
+    statements++;
+    return run(statement, parameters);
+  });
+  const early = await begin(revocations);
+  const id = await insertCutoff();
+  await pause(10);
+  const late = await begin(revocations);
+  await pause(10);
+  statements = 0;
+  const answers = await Promise.all([
+    ...[early, late, early, undefined].map((known) => revocations.find(applicationId, known)),
+    revocations.find(randomUUID(), early),
+  ]);
+  // The first call after a pause is sent at once, and the others of the application together.
+  expect(statements).toBe(6);
+  const told = answers.map((answer) => answer?.rows?.some(({ userId }) => userId === id));
+  expect(told).toEqual([true, false, true, false, false]);
+  const during = revocations.find(applicationId, early);
+  const later = await insertCutoff();
+  const rows = (await revocations.find(applicationId, early))?.rows;
+  await during;
+  expect(rows?.some(({ userId }) => userId === later)).toBe(true);
+});
