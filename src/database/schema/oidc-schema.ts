@@ -5,7 +5,7 @@ import type { TableFacts } from './table-facts.ts';
 
 /**
  * The sign-ins for which applications have tokens of OpenID Connect. Like a session, a grant ends when it expires, or
- * by a cut-off. A statement that ends a single grant sets its expiry to 1970. Refreshes of confidential clients only
+ * by a cut-off. A statement that ends a single grant sets its expiry to 1969. Refreshes of confidential clients only
  * read it.
  */
 export const oidcGrants = pgTable(
@@ -86,7 +86,7 @@ export const OIDC_TABLES: readonly TableFacts[] = [
     table: oidcGrants,
     distributedBy: oidcGrants.applicationId,
     expires: [
-      { expiresAt: oidcGrants.expiresAt, only: sql`${oidcGrants.endedAt} is null` },
+      { expiresAt: oidcGrants.expiresAt },
       // Readers of revocations have not asked for up to 20 minutes.
       { expiresAt: oidcGrants.endedAt, graceMs: 30 * 60_000 },
     ],

@@ -14,9 +14,9 @@ import { forgetLateSignInsOfBrowser, forgetSignIns, isRememberedIn } from '../se
 
 /**
  * The assignments that end a grant. With the present instant as expiry, it would still be live on a replica with a
- * slower clock.
+ * slower clock. The expiry job passes over what expired before 1970, and removes the row by `ended_at`.
  */
-export const ENDED_NOW = sql`expires_at = 'epoch'::timestamptz, ended_at = statement_timestamp()`;
+export const ENDED_NOW = sql`expires_at = '1969-12-31 00:00+00'::timestamptz, ended_at = statement_timestamp()`;
 
 /** Longer than a code or a sign-in that is just being remembered, which are all that the cut-off of a browser ends. */
 const CUTOFF_LIFETIME_MS = 24 * 60 * 60_000;
@@ -166,7 +166,7 @@ const endOfClient = statement('end_oidc_grants_of_client', ENDED)`${endGrants(
   sql`gen_random_uuid()`,
 )}`;
 
-/** Sets the expiry. The expiry job removes the rows. */
+/** Sets the expiry, and when that was. */
 function endGrants(condition: SQL, target: SQL, forget?: SQL, auditId?: SQL): SQL {
   return sql`
     with ended as (

@@ -128,12 +128,11 @@ function open(pageTokens: PageTokens, since: string, scope: readonly string[]): 
  * there, and its clock is another one.
  */
 const selectPresent = statement('select_present', { at: t.instant, oldestAt: t.instant, epoch: t.text })`
-  select statement_timestamp() as at,
-    coalesce((select min(xact_start) from pg_stat_activity
-      where datname = current_database() and usename = current_user), statement_timestamp()) as oldest_at,
-    concat_ws(' ', extract(epoch from pg_postmaster_start_time()), (
-      select oid from pg_database where datname = current_database()
-    ), pg_relation_filenode('session_cutoffs'::regclass)) as epoch`;
+  select statement_timestamp() as at, least(min(a.xact_start), statement_timestamp()) as oldest_at,
+    concat_ws(' ', extract(epoch from pg_postmaster_start_time()), max(a.datid),
+      pg_relation_filenode('session_cutoffs'::regclass)) as epoch
+  from pg_stat_activity own join pg_stat_activity a on a.datid = own.datid and a.usesysid = own.usesysid
+  where own.pid = pg_backend_pid()`;
 
 /** The newest first, so that callers who ask for few get all of theirs. */
 const selectRevocations = statement('select_revocations', REVOCATION)`

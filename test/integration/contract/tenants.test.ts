@@ -117,7 +117,7 @@ it('Fields that name a user are found by their names', () => {
 /** Returns the answer without what is new in each. */
 function withoutIds(answer: Answer): Answer {
   const text = JSON.stringify(answer, (name, value) =>
-    name === 'nextPageToken' || name === 'cursor' ? value !== '' : value,
+    ['nextPageToken', 'cursor', 'until'].includes(name) ? value !== '' : value,
   );
   return JSON.parse(
     text
