@@ -24,9 +24,9 @@ export class BrowserSessions {
 
   constructor(options: BrowserSessionOptions) {
     this.#options = options;
-    const { client, idleSeconds, maxStalenessMs, redirectUri, timeoutMs = DEFAULT_TIMEOUT_MS } = options;
+    const { boundMs, client, idleSeconds, maxStalenessMs, redirectUri, timeoutMs = DEFAULT_TIMEOUT_MS } = options;
     this.#cookies = new SessionCookies({ isSecure: new URL(redirectUri).protocol === 'https:', idleSeconds });
-    this.#checks = new SessionChecks({ client, maxStalenessMs, timeoutMs });
+    this.#checks = new SessionChecks({ boundMs, client, maxStalenessMs, timeoutMs });
   }
 
   /**
@@ -116,6 +116,8 @@ export class BrowserSessions {
     this.#checks.markLeft(sessionId);
     const revoke = () => this.#checks.call((sessions, options) => sessions.revokeSession({ sessionId }, options));
     if (sessionId) await revoke().catch(ignoreUnavailable);
+    // An answer may have come meanwhile.
+    this.#checks.markLeft(sessionId);
     return { location: this.#toLocation(undefined), cookies: this.#cookies.removeAll(header) };
   }
 

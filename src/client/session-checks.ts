@@ -1,6 +1,7 @@
 /** Checks sessions. A cache, and a pause after a failure, keep pages fast even while Usher hangs. */
 import { Code, ConnectError } from '@connectrpc/connect';
 import type { ActiveSession } from '../../gen/usher/v1/session_pb.ts';
+import { BoundedAnswers } from './bounded-answers.ts';
 import type { UsherClient } from './usher-client.ts';
 
 const MAX_STALENESS_MS = 5_000;
@@ -20,25 +21,34 @@ export interface SessionCheckOptions {
   readonly client: Pick<UsherClient, 'sessions'>;
   /** How old an answer may be, 0 to 5000. Default: 5000. */
   readonly maxStalenessMs?: number | undefined;
+  /** How long after a revocation a request may be served from memory. Without it, each answer has an age instead. */
+  readonly boundMs?: number | undefined;
   /** How long a call waits for an answer of Usher. */
   readonly timeoutMs: number;
 }
 
-/** Splits the allowed staleness: one half for the answer of Usher, the other half for the cache here. */
+/**
+ * Splits the allowed staleness: one half for the answer of Usher, the other half for the cache here. With a bound, there
+ * is none, and answers are kept while what has ended is known.
+ */
 export class SessionChecks {
   readonly #options: SessionCheckOptions;
   readonly #stalenessMs: number;
+  readonly #bounded: BoundedAnswers | undefined;
   readonly #entries = new Map<string, Entry>();
   readonly #left = new Map<string, number>();
   #failure: { readonly error: ConnectError; readonly until: number } | undefined;
 
   constructor(options: SessionCheckOptions) {
     this.#options = options;
-    this.#stalenessMs = Math.floor(Math.min(options.maxStalenessMs ?? MAX_STALENESS_MS, MAX_STALENESS_MS) / 2);
+    const { boundMs, maxStalenessMs = MAX_STALENESS_MS } = options;
+    this.#stalenessMs = boundMs === undefined ? Math.floor(Math.min(maxStalenessMs, MAX_STALENESS_MS) / 2) : 0;
+    if (boundMs !== undefined) this.#bounded = new BoundedAnswers(options.client.sessions, boundMs);
   }
 
   /** Returns the session if it is live. @throws ConnectError */
-  find(sessionId: string): Promise<ActiveSession | undefined> {
+  async find(sessionId: string): Promise<ActiveSession | undefined> {
+    if (this.#bounded) return this.#bounded.find(sessionId, () => this.#ask(sessionId, 0));
     const known = this.#findEntry(sessionId);
     if (known) return known.result;
     const result = this.#ask(sessionId, this.#stalenessMs);
@@ -68,6 +78,7 @@ export class SessionChecks {
   /** Remembers that a browser has just signed out of the session, or signed in to another one. */
   markLeft(sessionId: string): void {
     this.#entries.delete(sessionId);
+    this.#bounded?.forget(sessionId);
     if (sessionId) putLast(this.#left, sessionId, performance.now());
   }
 

@@ -11,6 +11,11 @@ export interface BrowserSessionOptions {
   readonly issuer?: string;
   /** How many milliseconds a revoked session may still count as live, 0 to 5000. Default: 5000. */
   readonly maxStalenessMs?: number;
+  /**
+   * 500 to 5000. Answers are kept in memory, and no request that begins more than so many milliseconds after a revocation
+   * was answered is served for the revoked session, whatever fails. Replaces `maxStalenessMs`.
+   */
+  readonly boundMs?: number;
   /** How many milliseconds a call about a session waits for Usher. Default: 2000. */
   readonly timeoutMs?: number;
   /**
