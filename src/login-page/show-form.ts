@@ -66,7 +66,8 @@ export async function showForm(request: LoginRequest, form: FormPage) {
   const demandsMore = requiredAssurance > ONE_FACTOR;
   const methods = demandsMore ? [] : parts.methods.filter((method) => allowsMethod(state.branding, method));
   const asked = { ...state.branding, requiredAssurance };
-  const ways = state.kind === 'open' ? parts.signInWays.view(asked, request) : [];
+  const offered = state.kind === 'open' ? parts.signInWays.view(asked, request) : [];
+  const ways = demandsMore ? offered.toSorted((one, other) => rankOf(one) - rankOf(other)) : offered;
   // Without any method: the operator has disabled all methods that the application allows.
   const isClosed = !demandsMore && methods.length + ways.length === 0;
   const kind = state.kind === 'open' && isClosed ? 'unavailable' : state.kind;
@@ -87,7 +88,7 @@ export async function showForm(request: LoginRequest, form: FormPage) {
       signUpEmailDomains: state.signUpEmailDomains,
       methods,
       demand: demandsMore ? demandFor(ways) : undefined,
-      accountPath,
+      accountPath: ways.some(({ isPasskey }) => isPasskey) ? accountPath : undefined,
       email,
       once: createFormNonce(),
       figures: fields.figures,
@@ -106,8 +107,14 @@ export async function showForm(request: LoginRequest, form: FormPage) {
   }
 }
 
+/** Where more than one factor is demanded, the passkey comes first: it alone needs no second step. */
+function rankOf({ isPasskey = false }: WayView): number {
+  return isPasskey ? 0 : 1;
+}
+
 function demandFor(ways: readonly WayView[]): Demand {
-  return ways.length > 0 ? 'assurance.text' : 'assurance.unmet';
+  if (ways.length === 0) return 'assurance.unmet';
+  return ways.every(({ isPasskey }) => isPasskey) ? 'assurance.text' : 'assurance.factors';
 }
 
 function findCode(

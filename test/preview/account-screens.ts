@@ -104,6 +104,7 @@ const PASSKEY = {
   isUserVerified: true,
   name: 'Apple Passwords',
   createdAt: new Date('2026-03-03T00:00:00Z'),
+  countsFrom: null,
   lastUsedAt: new Date('2026-11-22T00:00:00Z'),
 };
 
@@ -212,6 +213,7 @@ const IDENTITIES = [
     subject: '1',
     provider: 'google',
     createdAt: new Date('2026-03-01T10:00:00Z'),
+    countsFrom: new Date('2026-03-08T10:00:00Z'),
   },
 ];
 

@@ -1,5 +1,6 @@
 /** Every page that people see, with example data: for the preview and for the tests of pages. */
 
+import { alertFor } from '../../src/login-page/pages/alerts.ts';
 import { renderChoice, renderLink } from '../../src/login-page/pages/choice.ts';
 import { renderCode, renderName } from '../../src/login-page/pages/code.ts';
 import type { PageContent } from '../../src/login-page/pages/document.ts';
@@ -132,6 +133,19 @@ export const SCREENS: readonly Screen[] = [
       ),
   },
   {
+    name: 'choice-factors',
+    render: (language) =>
+      renderChoice(
+        formView(language, {
+          methods: [],
+          ways: [toWayView(PASSKEY), { renderForms: (view) => renderProviderForms(view, ASKED_AGAIN) }],
+          demand: 'assurance.factors',
+          accountPath: '/account',
+          alert: alertFor('PROVIDER_ONE_FACTOR', language, {}, 'Example Corporation'),
+        }),
+      ),
+  },
+  {
     name: 'choice-unmet',
     render: (language) => renderChoice(formView(language, { methods: [], ways: [], demand: 'assurance.unmet' })),
   },
@@ -167,6 +181,8 @@ const PROVIDERS: readonly ProviderView[] = [
   { id: 'github', name: 'GitHub', mark: 'github' },
   { id: 'corp', name: 'Example Corporation', mark: 'other' },
 ];
+
+const ASKED_AGAIN = PROVIDERS.slice(-1).map((provider) => ({ ...provider, isAskedAgain: true }));
 
 const SIGN_IN = {
   signIn: {
@@ -231,9 +247,9 @@ function passkeysView(language: Language, changes: Partial<PasskeysView> = {}): 
       {
         ...ring,
         ...{ id: `${INTENT}1`, name: 'Apple Passwords', createdAt: new Date('2026-03-03') },
-        ...{ isBackupEligible: true, isBackedUp: true, lastUsedAt: new Date('2026-11-22') },
+        ...{ isBackupEligible: true, isBackedUp: true, countsFrom: null, lastUsedAt: new Date('2026-11-22') },
       },
-      { ...ring, isBackupEligible: false, isBackedUp: false, lastUsedAt: null },
+      { ...ring, isBackupEligible: false, isBackedUp: false, countsFrom: new Date('2026-01-16'), lastUsedAt: null },
     ],
     options: {
       challenge: 'AAAA',

@@ -18,6 +18,8 @@ export const userIdentities = pgTable(
     /** The ID that the operator's settings gave the provider when the identity was linked. */
     provider: text('provider').notNull(),
     createdAt: instant('created_at').notNull(),
+    /** From when on a sign-in with it may have more than one factor. Null: at once. */
+    countsFrom: instant('counts_from'),
   },
   (table) => [
     primaryKey({ columns: [table.issuer, table.subject] }),

@@ -4,7 +4,7 @@ import { oneOf } from './validation.ts';
 
 /** 1: one factor. 2: two factors. 3: two factors that resist phishing, as a passkey with user verification does. */
 export const ONE_FACTOR = 1;
-const TWO_FACTORS = 2;
+export const TWO_FACTORS = 2;
 export const PHISHING_RESISTANT = 3;
 
 /** The lowest level that an application or a login accepts, by its name in the API. */

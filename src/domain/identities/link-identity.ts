@@ -2,10 +2,12 @@ import { sql } from 'drizzle-orm';
 import { placeholdersOf, type Statement, whereEqual } from '../../database/pool/database.ts';
 import { provedIdentities, userIdentities } from '../../database/schema/identity-schema.ts';
 import { p, type RowOfType, statement, t } from '../../database/sql/template.ts';
+import { TWO_FACTORS } from '../core/assurance.ts';
 import type { Call } from '../core/call.ts';
 import { ServiceError } from '../core/errors.ts';
 import { type NoticeOrigin, noticeParameters, noticesOf } from '../notices/store-notice.ts';
 import { type InBrowser, isInBrowser } from '../sessions/browser.ts';
+import { type AddingSignIn, ageParameters, countsFrom, isStrongEnough } from '../users/counts-from.ts';
 import { isSameEmail, spellingsOf } from '../users/find-user-by-email.ts';
 import { cutoffParameter, isStillSignedIn } from '../users/still-signed-in.ts';
 import { isActiveUser } from '../users/user.ts';
@@ -43,6 +45,13 @@ export async function findProvedIdentityById(
   return found;
 }
 
+/** The sign-in within which an identity is linked. */
+interface Linking extends AddingSignIn {
+  /** The highest level of sign-ins with the identity. Two factors, unless the provider counts for more. */
+  readonly level?: number;
+  readonly origin?: NoticeOrigin;
+}
+
 /**
  * Links the identity to the user if the user is active and still has the e-mail address. Returns whether the user has
  * the identity now, also if that is not new.
@@ -53,12 +62,19 @@ export async function linkIdentity(
   call: Call,
   identity: Pick<ProvedIdentity, 'provider' | 'issuer' | 'subject'>,
   user: { readonly userId: string; readonly email: string },
-  origin?: NoticeOrigin,
+  { level = TWO_FACTORS, origin, ...adding }: Linking,
 ): Promise<boolean> {
   const { userId, email } = user;
-  const { now } = call;
-  const signIn = cutoffParameter(call);
-  const parameters = { ...identity, userId, ...spellingsOf(email), ...signIn, ...noticeParameters(call, origin), now };
+  const parameters = {
+    ...identity,
+    ...spellingsOf(email),
+    ...cutoffParameter(call),
+    ...noticeParameters(call, origin),
+    ...ageParameters(call, adding),
+    level,
+    userId,
+    now: call.now,
+  };
   const [linked] = await call.run(insertIdentity, parameters);
   if (!linked) {
     const [owner] = await call.run(selectOwner, { issuer: identity.issuer, subject: identity.subject });
@@ -73,13 +89,13 @@ export async function linkIdentity(
 
 const insertIdentity = statement('link_identity', { userId: t.uuid })`
   with owner as (
-    select id, email from users
+    select id, email, ${countsFrom(isStrongEnough(p.integer('level')))} as counts_from from users
     where id = ${p.uuid('userId')} and ${isActiveUser} and ${isSameEmail(sql`email`)}
       and ${isStillSignedIn}
     for no key update
   ), linked as (
-    insert into user_identities (issuer, subject, user_id, provider, created_at)
-    select ${p.text('issuer')}, ${p.text('subject')}, id, ${p.text('provider')}, ${p.instant('now')} from owner
+    insert into user_identities (issuer, subject, user_id, provider, created_at, counts_from)
+    select ${p.text('issuer')}, ${p.text('subject')}, id, ${p.text('provider')}, ${p.instant('now')}, counts_from from owner
     on conflict do nothing
     returning user_id, provider
   ), ${noticesOf({

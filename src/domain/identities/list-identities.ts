@@ -6,8 +6,8 @@ import { getUser } from '../users/get-user.ts';
 
 const rules = { userId: uuid };
 
-const { issuer, subject, provider, createdAt } = userIdentities;
-const columns = { issuer, subject, provider, createdAt };
+const { issuer, subject, provider, createdAt, countsFrom } = userIdentities;
+const columns = { issuer, subject, provider, createdAt, countsFrom };
 
 /** An account at a provider with which a user signs in. */
 export type UserIdentity = RowOfType<typeof columns>;

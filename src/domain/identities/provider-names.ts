@@ -12,6 +12,8 @@ export interface ProviderNames {
 
 export interface ProviderAnswer {
   readonly name: string;
+  /** What shows a second factor that counts: claims of its ID tokens, their values and levels. */
+  readonly assurance: Readonly<Record<string, Readonly<Record<string, number>>>>;
   /** Undefined if nobody has tried to sign in there. */
   readonly at: Date | undefined;
   /** Why there was no answer. */

@@ -6,6 +6,7 @@ import { ServiceError } from '../core/errors.ts';
 import { findProvedIdentityById, linkIdentity } from '../identities/link-identity.ts';
 import { type Browser, toSignInOrigin } from '../sessions/browser.ts';
 import type { AuthTokens } from '../tokens/auth-tokens.ts';
+import { BY_CODE } from '../users/counts-from.ts';
 import { findUserToSignIn } from '../users/find-user-by-email.ts';
 import { markEmailVerified, verifiedEmail } from '../users/mark-email-verified.ts';
 import { removeIfErased } from '../users/personal-data.ts';
@@ -103,7 +104,7 @@ export async function completeEmailLogin(
   const completeAs = (userId: string) =>
     provingUser(userId, async () => {
       if (walletAddress) await linkWallet(call, { userId, walletAddress, email }, intent);
-      if (identity) await linkIdentity(call, identity, { userId, email }, intent);
+      if (identity) await linkIdentity(call, identity, { userId, email }, { ...BY_CODE, origin: intent });
       return completeLogin(call, tokens, { loginIntentId, userId }, { how, proved: { email } });
     });
   // Another login may have created a user with this address since the code was sent.

@@ -4,6 +4,7 @@ import { listMatchingDomains } from '../../config/email-domains.ts';
 import { isUniqueViolation } from '../../database/sql/errors.ts';
 import { BY_POSTGRES } from '../../database/sql/instants.ts';
 import { p, statement } from '../../database/sql/template.ts';
+import { ONE_FACTOR } from '../core/assurance.ts';
 import type { Call } from '../core/call.ts';
 import type { AuthTokens } from '../tokens/auth-tokens.ts';
 import { isEmailTaken, spellingsOf } from '../users/find-user-by-email.ts';
@@ -21,7 +22,7 @@ export async function signUp(
   { tokens, signUps }: { readonly tokens: AuthTokens; readonly signUps: SignUpRules },
   loginIntentId: string,
   user: { email: string; name: string | null; walletAddress: string; identity?: NewIdentity | undefined },
-  how: HowSignedIn,
+  { assurance = ONE_FACTOR, ...how }: HowSignedIn & { readonly assurance?: number },
 ): Promise<(Completion & { userId: string }) | undefined> {
   if (signUps.isBlocked(user.email)) return undefined;
   const userId = randomUUID();
@@ -35,6 +36,7 @@ export async function signUp(
     ...linked,
     ...how,
     authenticatedAt: how.authenticatedAt ?? null,
+    assurance,
     ...BY_POSTGRES,
     userId,
     loginIntentId,
@@ -83,5 +85,6 @@ const insertUserAndComplete = statement('sign_up', COMPLETED_INTENT)`
   ), ${completedIntent({
     condition: sql`exists (select 1 from created)`,
     authenticatedAt: p.instant('authenticatedAt'),
+    assurance: p.integer('assurance'),
   })}
   select * from completed`;

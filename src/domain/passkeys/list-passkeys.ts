@@ -4,11 +4,22 @@ import type { Call } from '../core/call.ts';
 import { check, type Unchecked, uuid } from '../core/validation.ts';
 import { getUser } from '../users/get-user.ts';
 
-const { id, credentialId, rpId, aaguid, transports, name, createdAt, lastUsedAt } = passkeys;
+const { id, credentialId, rpId, aaguid, transports, name, createdAt, countsFrom, lastUsedAt } = passkeys;
 const { isBackupEligible, isBackedUp, isUserVerified } = passkeys;
 const flags = { isBackupEligible, isBackedUp, isUserVerified };
 /** The columns of lists, without public key and counter, which nobody needs to see. */
-const passkeyColumns = { id, credentialId, rpId, aaguid, transports, ...flags, name, createdAt, lastUsedAt };
+const passkeyColumns = {
+  id,
+  credentialId,
+  rpId,
+  aaguid,
+  transports,
+  ...flags,
+  name,
+  createdAt,
+  countsFrom,
+  lastUsedAt,
+};
 
 export type Passkey = RowOfType<typeof passkeyColumns>;
 

@@ -15,12 +15,18 @@ import { LINK_DAYS } from '../notices/due-notices.ts';
 const YOUNG_MS = LINK_DAYS * DAY_MS;
 
 /** The sign-in within which a user adds a credential. */
-interface AddingSignIn {
+export interface AddingSignIn {
   /** Null: one factor. */
   readonly assurance: number | null;
-  /** Whether an operator vouches for who is at the browser, by a recovery link or a printed link of the console. */
+  /** Whether an operator vouches for who is at the browser: by a link, or by trust in the addresses of a provider. */
   readonly isVouchedFor: boolean;
 }
+
+/** The sign-in of somebody for whom an operator vouches. */
+export const VOUCHED_FOR: AddingSignIn = { assurance: ONE_FACTOR, isVouchedFor: true };
+
+/** The sign-in of somebody who has entered a code. */
+export const BY_CODE: AddingSignIn = { assurance: ONE_FACTOR, isVouchedFor: false };
 
 /** Returns the parameters of `countsFrom` and `isStrongEnough`, apart from `userId`. */
 export function ageParameters({ now }: Pick<Call, 'now'>, { assurance, isVouchedFor }: AddingSignIn) {
@@ -51,8 +57,8 @@ const hasAnyPasskey = sql`(select count(*) from passkeys where user_id = ${p.uui
  *
  * @param level the highest level of a sign-in with the credential
  */
-export function isStrongEnough(level: number, hasPasskey: SQL = hasAnyPasskey): SQL {
-  return sql`${p.integer('addingAssurance')} >= least(${sql.raw(String(level))}, case
+export function isStrongEnough(level: SQL, hasPasskey: SQL = hasAnyPasskey): SQL {
+  return sql`${p.integer('addingAssurance')} >= least(${level}, case
     when ${hasPasskey} or users.passkey_removed_at > ${p.instant('removedBefore')} then ${sql.raw(String(PHISHING_RESISTANT))}
     else ${sql.raw(String(ONE_FACTOR))} end)`;
 }
@@ -60,6 +66,11 @@ export function isStrongEnough(level: number, hasPasskey: SQL = hasAnyPasskey): 
 /** Returns whether a credential does not count yet. */
 export function isYoung(countsFrom: Date | null, now: Date): boolean {
   return countsFrom !== null && countsFrom > now;
+}
+
+/** Returns the rows as pages show them: `countsFrom` is null once they count. */
+export function showYoung<Row extends { readonly countsFrom: Date | null }>(rows: readonly Row[], now: Date): Row[] {
+  return rows.map((row) => (isYoung(row.countsFrom, now) ? row : { ...row, countsFrom: null }));
 }
 
 /** Returns the condition that it counts, by its column. Parameter: now. */

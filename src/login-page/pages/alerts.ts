@@ -45,6 +45,10 @@ const OF_PAGES = {
   EMAIL_NOT_SENT: 'alert.emailNotSent',
   // The sign-in at the provider was cancelled, took too long, or ended in another browser.
   PROVIDER_REFUSED: 'alert.providerRefused',
+  // The login demands a second factor. The page offers to ask the provider once more.
+  PROVIDER_ONE_FACTOR: 'alert.providerOneFactor',
+  PROVIDER_ONE_FACTOR_AGAIN: 'alert.providerOneFactor',
+  PROVIDER_TOO_NEW: 'alert.providerTooNew',
   TOO_MANY_LOGINS: 'account.alert.tooManyLogins',
   WRONG_ADDRESS: 'account.alert.wrongAddress',
   OTHER: 'alert.other',

@@ -55,7 +55,7 @@ function renderDemand({ language, applicationName: application, demand }: FormVi
 
 /** Leads people without a passkey to the page where they can add one. */
 function renderAccount({ language, accountPath, demand }: FormView): Html | undefined {
-  if (!accountPath || demand !== 'assurance.text') return undefined;
+  if (!accountPath || !demand || demand === 'assurance.unmet') return undefined;
   return html`<p class="also">${language.text('assurance.passkey.question')} <a href="${accountPath}">${language.text('assurance.passkey.link')}</a></p>`;
 }
 

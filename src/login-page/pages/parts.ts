@@ -135,6 +135,11 @@ export function renderItem(
   return html`<div class="item"${id && html` id="${id}"`}><div><strong>${name}</strong>${tag}<p>${text}</p></div>${button}</div>`;
 }
 
+/** Renders from when on a young way to sign in counts, after another fact about it. */
+export function renderCountsFrom(language: Language, countsFrom: Date | null): Html | false {
+  return countsFrom !== null && html` · ${language.html('secondFactor.counts', { date: language.date(countsFrom) })}`;
+}
+
 export function renderToken({ formToken }: Pick<PanelView, 'formToken'>): Html {
   return html`<input type="hidden" name="token" value="${formToken}">`;
 }

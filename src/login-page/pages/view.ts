@@ -28,8 +28,8 @@ export interface LoginView extends PageView {
   readonly formToken: string;
 }
 
-/** The text for a person who may reach what the application demands, or for everybody if nothing here does. */
-export type Demand = 'assurance.text' | 'assurance.unmet';
+/** The text for people who may reach what the application demands, by a passkey only or otherwise, or if nothing here does. */
+export type Demand = 'assurance.text' | 'assurance.factors' | 'assurance.unmet';
 
 /** The data of pages with forms. */
 export interface FormView extends LoginView {
@@ -42,7 +42,7 @@ export interface FormView extends LoginView {
   readonly methods: readonly LoginMethod[];
   /** Says what the application demands, if that is more than one factor. */
   readonly demand?: Demand | undefined;
-  /** The path of the account page, where people add passkeys. Undefined if there is none. */
+  /** The path of the account page, where people add passkeys. Undefined if they cannot. */
   readonly accountPath?: string | undefined;
   /** The address that the user entered before. */
   readonly email: string;
@@ -58,6 +58,8 @@ export interface FormView extends LoginView {
 
 /** What the pages of a login show of a way to sign in. */
 export interface WayView {
+  /** Whether it is the passkey. */
+  readonly isPasskey?: boolean;
   /** Renders its forms on the page where a person chooses how to sign in. */
   renderForms(view: FormView): Html;
   /** Renders its notes below the forms of all ways. */

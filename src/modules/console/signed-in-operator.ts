@@ -1,5 +1,6 @@
 /** The operator who is signed in to the console, and their rights. */
 
+import { isOwnMethod } from '../../config/login-methods.ts';
 import type { Operator, Role } from '../../config/operators.ts';
 import { PHISHING_RESISTANT } from '../../domain/core/assurance.ts';
 import type { ApplicationCall, Call } from '../../domain/core/call.ts';
@@ -40,7 +41,9 @@ export function findOperator(
 ): Operator | NonOperator {
   // Changes would be in the audit log as those of the operator.
   const operator = method === IMPERSONATION ? undefined : operators.find(email);
-  const isAccepted = operator && (!operator.needsPasskey || assurance >= PHISHING_RESISTANT);
+  // Whoever reads the operator's e-mails may have linked an account of their own at a provider.
+  const isStrong = assurance >= PHISHING_RESISTANT && isOwnMethod(method);
+  const isAccepted = operator && (!operator.needsPasskey || isStrong);
   return isAccepted ? operator : { email, needsPasskey: operator !== undefined };
 }
 

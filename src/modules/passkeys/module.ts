@@ -86,6 +86,7 @@ function viewPasskey(
 
 export function toWayView(passkey: PasskeyView): WayView {
   return {
+    isPasskey: true,
     renderForms: (view) => renderPasskeyForm(view, passkey),
     renderLinks: renderManagePasskeys,
     scripts: [PASSKEY_SIGN_IN_SCRIPT],

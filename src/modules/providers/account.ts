@@ -1,4 +1,5 @@
 /** Accounts at other providers, on the account page: linking one after a sign-in there, and removing one. */
+import { TWO_FACTORS } from '../../domain/core/assurance.ts';
 import { ServiceError } from '../../domain/core/errors.ts';
 import { deleteUserIdentity } from '../../domain/identities/delete-identity.ts';
 import { linkIdentity } from '../../domain/identities/link-identity.ts';
@@ -8,6 +9,7 @@ import type { Action, LoginPageParts, LoginRequest, Remark } from '../../login-p
 import type { Account, AccountPage } from '../../login-page/offer/page-offer.ts';
 import { alertKeyOf } from '../../login-page/pages/alerts.ts';
 import { sendRedirect } from '../../login-page/pages/responses.ts';
+import { highestLevelOf } from './assurance-table.ts';
 import { type Authorization, createAuthorization, readAuthorization } from './domain/authorization-state.ts';
 import type { ProviderSettings } from './domain/begin-provider-login.ts';
 import { isRefusedByPerson, toProviderError } from './domain/oauth-errors.ts';
@@ -101,7 +103,9 @@ async function link(
   // Again: the answer of the provider may have taken seconds.
   const { cutoffCount, intent } = await requireRecentSignIn(call, browser, signIn);
   const owner = { userId: user.id, email: user.email };
-  const isLinked = await linkIdentity({ ...call, cutoffCount }, identity, owner, intent);
+  const level = Math.max(TWO_FACTORS, highestLevelOf(connection.provider.assurance));
+  const linking = { assurance: intent.assurance, isVouchedFor: false, level, origin: intent };
+  const isLinked = await linkIdentity({ ...call, cutoffCount }, identity, owner, linking);
   page.redirect(request, '', isLinked ? { done: 'identity' } : {});
   return toRemark(problem);
 }

@@ -1,12 +1,16 @@
 /** Other providers at which people sign in: those of OpenID Connect, and GitHub. */
 import type { Config } from '../../config/config.ts';
 import { allowsMethod } from '../../domain/applications/branding.ts';
+import { ONE_FACTOR } from '../../domain/core/assurance.ts';
 import { selectIdentities } from '../../domain/identities/list-identities.ts';
+import { showYoung } from '../../domain/users/counts-from.ts';
 import { watchFiles } from '../../jobs/watch-files.ts';
 import type { PageOffer } from '../../login-page/offer/page-offer.ts';
+import type { AlertKey } from '../../login-page/pages/alerts.ts';
 import type { Early, Module } from '../module.ts';
 import { createLinkActions } from './account.ts';
 import { createProviderActions } from './actions.ts';
+import { highestLevelOf } from './assurance-table.ts';
 import { deriveAuthorizationKeys } from './domain/authorization-state.ts';
 import { type LoginProviderSettings, LoginProviders } from './domain/login-providers.ts';
 import { markOf, type ProviderView, renderProviderForms } from './pages/provider-buttons.ts';
@@ -37,13 +41,25 @@ function createProviderOffer(
       async show({ call, parts }, view, { id: userId }) {
         const identities = await call.run(selectIdentities, { userId });
         const hasEmail = parts.methods.includes('email');
-        return renderIdentities(view, { identities, providers: providers.all, hasEmail });
+        return renderIdentities(view, {
+          identities: showYoung(identities, call.now),
+          providers: providers.all,
+          hasEmail,
+        });
       },
       exportData: async (call, userId) => ({ identities: await call.run(selectIdentities, { userId }) }),
     },
     signInWay: {
-      view(branding) {
-        const allowed = providers.all.filter(({ id }) => allowsMethod(branding, id)).map(toProviderView);
+      get highest() {
+        return Math.max(ONE_FACTOR, ...providers.all.map(({ assurance }) => highestLevelOf(assurance)));
+      },
+      view(login, request) {
+        const { problem = '', provider = '' } = request?.fields ?? {};
+        const allowed = providers.all
+          .filter(
+            ({ id, assurance }) => allowsMethod(login, id) && highestLevelOf(assurance) >= login.requiredAssurance,
+          )
+          .map((each) => ({ ...toProviderView(each), isAskedAgain: problem === ASK_AGAIN && each.id === provider }));
         return allowed.length === 0 ? undefined : { renderForms: (view) => renderProviderForms(view, allowed) };
       },
       providers,
@@ -59,6 +75,9 @@ function createProviderOffer(
     },
   };
 }
+
+/** The problem after which the page offers to ask the provider for a second factor once more. */
+const ASK_AGAIN: AlertKey = 'PROVIDER_ONE_FACTOR';
 
 function toProviderView({ id, name, issuer }: LoginProvider): ProviderView {
   return { id, name, mark: markOf(issuer) };

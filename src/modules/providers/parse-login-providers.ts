@@ -2,6 +2,7 @@
 import { toDomainKey } from '../../config/email-address.ts';
 import { isOwnMethod, OWN_METHODS, PROVIDER_ID } from '../../config/login-methods.ts';
 import { findRepeatedName } from '../../encoding/json.ts';
+import { ASSURANCE_RULE, type AssuranceTable, isAssuranceTable, isStepUp, STEP_UP_RULE } from './assurance-table.ts';
 
 /** The settings of an identity provider at which the operator has registered Usher. */
 export interface LoginProvider {
@@ -20,6 +21,10 @@ export interface LoginProvider {
   readonly emailDomains: readonly string[];
   /** Undefined: as the metadata of the provider say. */
   readonly tokenEndpointAuthMethod?: TokenEndpointAuthMethod | undefined;
+  /** Undefined: a sign-in there has one factor. */
+  readonly assurance?: AssuranceTable | undefined;
+  /** Parameters of the authorization request that make the provider ask for a second factor. */
+  readonly stepUp?: Readonly<Record<string, string>> | undefined;
 }
 
 const TOKEN_ENDPOINT_AUTH_METHODS = ['client_secret_basic', 'client_secret_post'] as const;
@@ -37,6 +42,8 @@ const FIELDS = [
   'trustEmail',
   'emailDomains',
   'tokenEndpointAuthMethod',
+  'assurance',
+  'stepUp',
 ];
 /** More buttons do not fit on the login page. */
 const MAX_PROVIDERS = 20;
@@ -83,9 +90,12 @@ function parseProvider(entry: unknown, place: string): LoginProvider {
   const method = given.tokenEndpointAuthMethod;
   const isMethod = method === undefined || (TOKEN_ENDPOINT_AUTH_METHODS as readonly unknown[]).includes(method);
   require(isMethod, `tokenEndpointAuthMethod must be ${TOKEN_ENDPOINT_AUTH_METHODS.join(' or ')}`);
-  require(method === undefined || type === 'openid', 'tokenEndpointAuthMethod is for the type openid only');
-  const setting = { id, name, type, issuer, clientId, clientSecret, trustEmail, emailDomains };
-  return { ...setting, ...(method !== undefined && { tokenEndpointAuthMethod: method }) } as LoginProvider;
+  const { assurance, stepUp } = given;
+  require(assurance === undefined || isAssuranceTable(assurance), ASSURANCE_RULE);
+  require(stepUp === undefined || (isStepUp(stepUp) && assurance !== undefined), STEP_UP_RULE);
+  for (const [field, value] of Object.entries({ tokenEndpointAuthMethod: method, assurance, stepUp }))
+    require(value === undefined || type === 'openid', `${field} is for the type openid only`);
+  return { ...given, issuer } as unknown as LoginProvider;
 }
 
 const DOMAIN = /^(?=.{1,253}$)[a-z0-9-]{1,63}(?:\.[a-z0-9-]{1,63})+$/;

@@ -13,7 +13,7 @@ ${renderTable(
   ['Level', '`acr`', 'What reaches it'],
   [
     ['1', '`1`', 'One factor: a code by e-mail, a wallet, a passkey that asks for no fingerprint, face or PIN'],
-    ['2', '`2`', 'Two factors (MFA, 2FA), as a page of your own has checked them'],
+    ['2', '`2`', 'Two factors (MFA, 2FA), as another provider or a page of your own has checked them'],
     ['3', '`phr`', 'Two factors that resist phishing: a passkey that checks fingerprint, face or PIN'],
   ],
 )}

@@ -8,6 +8,7 @@ import { linkIdentity } from '../../../src/domain/identities/link-identity.ts';
 import { deriveLoginCodeKeys } from '../../../src/domain/login/login-code.ts';
 import { SignUpRules } from '../../../src/domain/login/sign-up-rules.ts';
 import { AuthTokens } from '../../../src/domain/tokens/auth-tokens.ts';
+import { BY_CODE } from '../../../src/domain/users/counts-from.ts';
 import { markEmailVerified } from '../../../src/domain/users/mark-email-verified.ts';
 import { redeemProviderAnswer } from '../../../src/modules/providers/domain/redeem-provider-answer.ts';
 import type { LoginProvider } from '../../../src/modules/providers/parse-login-providers.ts';
@@ -79,7 +80,7 @@ async function signIn(call: Call) {
   const subjectId = await createLoginIntent(service, tenant);
   const secretsOfState = { state: '', nonce: '', codeVerifier: '' };
   const authorization = { subjectId, id: randomUUID(), begunAt: call.now, ...secretsOfState };
-  const identify = async () => ({ ...identity, email: user.email, isEmailVerified: true, name: '' });
+  const identify = async () => ({ ...identity, email: user.email, isEmailVerified: true, name: '', assurance: 1 });
   const asked = { connection: { provider, identify }, callback: new URL('https://usher.test'), authorization };
   return await redeemProviderAnswer(call, parts, newBrowser(), { ...asked, purpose: 'login' });
 }
@@ -100,7 +101,7 @@ describe('whoever signs in at a provider', () => {
     ],
   ])('is not signed in if the identity %s before the login is completed', async (_what, change) => {
     const link = callWith(async () => {}, completes);
-    expect(await linkIdentity(link, identity, { userId: user.id, email: user.email })).toBe(true);
+    expect(await linkIdentity(link, identity, { userId: user.id, email: user.email }, BY_CODE)).toBe(true);
     await expect(signIn(callWith(change, completes))).rejects.toThrow('User not found');
   });
 
@@ -115,7 +116,7 @@ describe('whoever signs in at a provider', () => {
 
   test('leaves no identity of a user who is deleted while it is linked', async () => {
     const end = () => sql`update users set deleted_at = now() where id = ${user.id}`;
-    await linkIdentity(callWith(end, cleansUp), identity, { userId: user.id, email: user.email });
+    await linkIdentity(callWith(end, cleansUp), identity, { userId: user.id, email: user.email }, BY_CODE);
     expect(await owners()).toEqual([]);
   });
 });

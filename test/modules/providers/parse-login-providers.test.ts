@@ -11,6 +11,11 @@ test('an entry needs five fields, and has defaults for the others', () => {
   expect(parse({ ...acme, issuer: 'http://127.0.0.1:8080/realm' })).toHaveLength(1);
 });
 
+test('an entry keeps its second factors', () => {
+  const more = { assurance: { amr: { mfa: 2 }, acr: { phr: 3 } }, stepUp: { acr_values: 'phr' } };
+  expect(parse({ ...acme, ...more })).toMatchObject([more]);
+});
+
 test.each<[string, unknown[]]>([
   ['must hold a JSON array of at most 20 providers', Array.from({ length: 21 }, () => acme)],
   ['entry 1 must be an object', ['acme']],
@@ -30,10 +35,21 @@ test.each<[string, unknown[]]>([
     'entry 1: tokenEndpointAuthMethod is for the type openid',
     [{ ...acme, type: 'github', tokenEndpointAuthMethod: 'client_secret_post' }],
   ],
+  ['entry 1: assurance must have 1 to 4 claims', [{ ...acme, assurance: { amr: { mfa: 1 } } }]],
+  [
+    'entry 1: stepUp must have 1 to 4 parameters',
+    [{ ...acme, assurance: { amr: { mfa: 2 } }, stepUp: { prompt: 'x' } }],
+  ],
+  ['entry 1: stepUp must have .* and needs assurance', [{ ...acme, stepUp: { acr_values: 'phr' } }]],
+  ['entry 1: assurance is for the type openid', [{ ...acme, type: 'github', assurance: { amr: { mfa: 2 } } }]],
+  [
+    'entry 1: assurance is for the type openid',
+    [{ ...acme, type: 'github', assurance: { amr: { mfa: 2 } }, stepUp: { acr_values: 'phr' } }],
+  ],
   ['must not hold two providers with the same id', [acme, { ...acme, issuer: 'https://other.test' }]],
   ['must not hold two providers with the same issuer', [acme, { ...acme, id: 'other' }]],
 ])('refuses: %s', (problem, entries) => {
-  expect(() => parse(...entries)).toThrow(problem);
+  expect(() => parse(...entries)).toThrow(new RegExp(problem));
 });
 
 test('refuses a text that is no JSON, without quoting it', () => {

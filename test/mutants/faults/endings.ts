@@ -111,7 +111,7 @@ export const ENDINGS_FAULTS: readonly Fault[] = [
   },
   {
     what: 'An operator who needs a passkey gets in with a code',
-    find: 'operator && (!operator.needsPasskey || assurance >= PHISHING_RESISTANT)',
+    find: 'operator && (!operator.needsPasskey || isStrong)',
     replace: 'operator',
     test: 'test/integration/modules/console/attacks.test.ts',
     title: /who needs a passkey gets in with nothing else/,

@@ -10,6 +10,27 @@ export const ORDER_FAULTS: readonly Fault[] = [
     title: /in place of one that was removed/,
   },
   {
+    what: 'A second factor of a provider is read from userinfo',
+    find: 'assurance: levelOfClaims(this.#provider.assurance, claims)',
+    replace: 'assurance: levelOfClaims(this.#provider.assurance, all)',
+    test: 'test/modules/providers/assurance-table.test.ts',
+    title: /userinfo, which nobody has signed, shows no second factor/,
+  },
+  {
+    what: 'A young account at a provider has two factors',
+    find: 'assurance: isNew ? ONE_FACTOR : assurance',
+    replace: 'assurance',
+    test: 'test/integration/modules/providers/provider-assurance.test.ts',
+    title: /an account counts after 7 days for somebody with a passkey, by a code/,
+  },
+  {
+    what: 'A provider opens the console for an operator who needs a passkey',
+    find: 'assurance >= PHISHING_RESISTANT && isOwnMethod(method)',
+    replace: 'assurance >= PHISHING_RESISTANT',
+    test: 'test/modules/console/signed-in-operator.test.ts',
+    title: /an account at a provider does not open the console/,
+  },
+  {
     what: 'A continued sign-in gains the highest level',
     find: 'assurance = r.assurance',
     replace: 'assurance = 3',

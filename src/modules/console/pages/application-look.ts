@@ -117,6 +117,7 @@ export async function showPreview({ context, call, params, parts, query }: Conso
   const language = LANGUAGES.get(query.get('lang') ?? '') ?? ENGLISH;
   const application = await withLogos(call, details, language);
   const demandsMore = details.requiredAssurance > ONE_FACTOR;
+  const ways = parts.pages.signInWays.view(details);
   const view: FormView = {
     language,
     place: { path: '/login', query: [] },
@@ -126,7 +127,7 @@ export async function showPreview({ context, call, params, parts, query }: Conso
     allowSignUp: details.allowSignUp,
     signUpEmailDomains: details.signUpEmailDomains,
     methods: demandsMore ? [] : parts.config.loginMethods.filter((method) => allowsMethod(details, method)),
-    demand: demandsMore ? 'assurance.text' : undefined,
+    demand: demandsMore ? (ways.length > 0 ? 'assurance.factors' : 'assurance.text') : undefined,
     email: 'ada@example.com',
     alert: '',
     figures: { digits: 6, left: 0, wait: 30 },
@@ -137,7 +138,7 @@ export async function showPreview({ context, call, params, parts, query }: Conso
     once: '',
     link: '',
     linkedProvider: '',
-    ways: parts.pages.signInWays.view(details),
+    ways,
   };
   const nonce = randomBytes(16).toString('base64');
   const text = renderDocument({ ...RENDER[previewFormOf(query)](view), application }, nonce);

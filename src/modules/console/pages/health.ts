@@ -6,6 +6,7 @@ import { connect } from 'node:net';
 import { VERSION } from '../../../config/version.ts';
 import { statement, t } from '../../../database/sql/template.ts';
 import type { Call } from '../../../domain/core/call.ts';
+import type { ProviderAnswer } from '../../../domain/identities/provider-names.ts';
 import { type Html, html } from '../../../http/html.ts';
 import { isolate } from '../../../texts/isolate.ts';
 import type { ConsoleRequest } from '../console-request.ts';
@@ -122,14 +123,28 @@ function readProviders({ parts }: ConsoleRequest): readonly Part[] {
       problems: answers.map(
         ({ name, problem }) => problem !== undefined && html`${isolate(name)} does not answer: ${problem}.`,
       ),
-      facts: answers.map(({ name, at, problem }) => {
-        if (!at) return [name, 'not asked since the start'];
+      facts: answers.map(({ name, assurance, at, problem }) => {
+        const factors = renderSecondFactors(assurance);
+        if (!at) return [name, html`not asked since the start${factors}`];
         const answer = problem === undefined ? 'answered' : html`<span class="tag bad">no answer</span>`;
-        return [name, html`${answer} ${renderMoment(at)}${problem !== undefined && html` <code>${problem}</code>`}`];
+        const cause = problem !== undefined && html` <code>${problem}</code>`;
+        return [name, html`${answer} ${renderMoment(at)}${cause}${factors}`];
       }),
     },
   ];
 }
+
+/** Renders what shows a second factor of the provider that counts, as LOGIN_PROVIDERS_FILE says. */
+function renderSecondFactors(assurance: ProviderAnswer['assurance']): Html {
+  const shown = Object.entries(assurance).flatMap(([claim, values]) =>
+    Object.entries(values).map(
+      ([value, level]) => html`<br><code>${claim}</code> <code>${value}</code>: ${FACTORS[level] ?? ''}`,
+    ),
+  );
+  return shown.length > 0 ? html`${shown}` : html`<br>no second factor counts`;
+}
+
+const FACTORS: Readonly<Record<number, string>> = { 2: 'two factors', 3: 'two factors that resist phishing' };
 
 async function readWebhooks({ call, parts }: ConsoleRequest): Promise<Part> {
   const { webhookProxyUrl } = parts.config;

@@ -4,6 +4,7 @@ import { showEmail } from '../../../config/email-address.ts';
 import { ServiceError } from '../../../domain/core/errors.ts';
 import { listUserIdentities, type UserIdentity } from '../../../domain/identities/list-identities.ts';
 import { listPasskeys, type Passkey } from '../../../domain/passkeys/list-passkeys.ts';
+import { showYoung } from '../../../domain/users/counts-from.ts';
 import { getUser } from '../../../domain/users/get-user.ts';
 import type { User } from '../../../domain/users/user.ts';
 import { type Html, html } from '../../../http/html.ts';
@@ -25,7 +26,7 @@ async function readWays({ call }: ConsoleRequest, userId: string): Promise<Ways>
     listPasskeys(call, { userId }),
     listUserIdentities(call, { userId }),
   ]);
-  return { passkeys, identities };
+  return { passkeys: showYoung(passkeys, call.now), identities: showYoung(identities, call.now) };
 }
 
 export async function renderWays(request: ConsoleRequest, user: User): Promise<Html> {
@@ -35,18 +36,18 @@ export async function renderWays(request: ConsoleRequest, user: User): Promise<H
   const mayRemove = includesRole(operator.role, 'admin');
   const items = [
     ...(hasCodes(request) ? [renderWay('Code by e-mail', html`To ${renderAddress(user.email)}.`)] : []),
-    ...passkeys.map(({ id, name, isBackedUp, createdAt, lastUsedAt }) =>
+    ...passkeys.map(({ id, name, isBackedUp, createdAt, countsFrom, lastUsedAt }) =>
       renderWay(
         isolate(name),
-        html`Passkey, added ${renderDay(createdAt)}, last used ${renderMoment(lastUsedAt, 'never')}.`,
+        html`Passkey, added ${renderDay(createdAt)}, last used ${renderMoment(lastUsedAt, 'never')}.${renderCountsFromDay(countsFrom)}`,
         mayRemove && renderRemove(`${path}/passkeys/${id}/remove`, html`the passkey ${isolate(name)}`),
         isBackedUp ? 'Synced' : 'This device only',
       ),
     ),
-    ...identities.map(({ provider, issuer, subject, createdAt }) =>
+    ...identities.map(({ provider, issuer, subject, createdAt, countsFrom }) =>
       renderWay(
         renderMethodLabel(parts, provider),
-        html`Account ${isolate(subject)}, linked ${renderDay(createdAt)}.`,
+        html`Account ${isolate(subject)}, linked ${renderDay(createdAt)}.${renderCountsFromDay(countsFrom)}`,
         mayRemove &&
           renderRemove(
             `${path}/accounts/${[issuer, subject].map(encodeURIComponent).join('/')}/remove`,
@@ -70,6 +71,11 @@ export async function renderWays(request: ConsoleRequest, user: User): Promise<H
 
 function renderWay(name: Html | string, about: Html, remove: Html | false = false, tag?: string): Html {
   return html`<div class="item"><div><strong>${name}</strong>${tag !== undefined && html` <span class="tag">${tag}</span>`}<p>${about}</p></div>${remove}</div>\n`;
+}
+
+/** Until then, a sign-in with it has one factor. */
+function renderCountsFromDay(countsFrom: Date | null): Html | false {
+  return countsFrom !== null && html` Counts from ${renderDay(countsFrom)}.`;
 }
 
 function renderRemove(path: string, thing: Html): Html {

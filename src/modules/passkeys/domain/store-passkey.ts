@@ -86,7 +86,7 @@ const MAX_PASSKEYS = 10;
 const most = sql.raw(String(MAX_PASSKEYS));
 
 /** Passkeys of another relying party are of no use, so they make none young. */
-const countsInFullFrom = countsFrom(isStrongEnough(PHISHING_RESISTANT, sql`${count} > 0`));
+const countsInFullFrom = countsFrom(isStrongEnough(sql.raw(String(PHISHING_RESISTANT)), sql`${count} > 0`));
 
 /** To operators even the first passkey is young, and only one that opens the console adds another that does. */
 const countsForOperatorsFrom = countsFrom(sql`${p.integer('addingAssurance')} >= 3 and exists (

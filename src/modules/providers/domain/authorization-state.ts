@@ -31,10 +31,13 @@ export function deriveAuthorizationKeys(encryptionKeys: readonly Buffer[]): Auth
   };
 }
 
+/** To sign in, to sign in and then show the passkeys, or to sign in after the provider has checked one factor only. */
+export type LoginPurpose = 'login' | 'passkeys' | 'again';
+
 /** What a `state` is bound to, and the present instant. Any other login, provider, browser or purpose is refused. */
 interface StateBinding {
-  /** To sign in, to sign in and then show the passkeys, or to link an account at the provider to a signed-in user. */
-  readonly purpose: 'login' | 'passkeys' | 'link';
+  /** `link`: to link an account at the provider to a signed-in user. */
+  readonly purpose: LoginPurpose | 'link';
   readonly providerId: string;
   readonly browserDigest: Buffer;
   readonly now: Date;

@@ -1,6 +1,7 @@
 /** Signs in at GitHub, which supports OAuth 2.0 without ID tokens. */
 
 import { createHash } from 'node:crypto';
+import { ONE_FACTOR } from '../../../domain/core/assurance.ts';
 import type { LoginProvider } from '../parse-login-providers.ts';
 import { nameOAuthError } from './oauth-errors.ts';
 import {
@@ -86,6 +87,7 @@ export class GitHubClient implements ProviderClient {
       email,
       isEmailVerified: email !== '',
       name: typeof name === 'string' ? name : '',
+      assurance: ONE_FACTOR,
       problem,
     };
   }

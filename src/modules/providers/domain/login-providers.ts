@@ -73,6 +73,7 @@ export class LoginProviders {
   readAnswers(): readonly ProviderAnswer[] {
     return [...this.#connections.values()].map(({ provider, last }) => ({
       name: provider.name,
+      assurance: provider.assurance ?? {},
       at: last?.at,
       problem: last?.problem,
     }));

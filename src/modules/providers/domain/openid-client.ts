@@ -1,5 +1,6 @@
 /** Signs in at a provider of OpenID Connect. */
 import * as openid from 'openid-client';
+import { levelOfClaims } from '../assurance-table.ts';
 import type { LoginProvider, TokenEndpointAuthMethod } from '../parse-login-providers.ts';
 import { nameOAuthError } from './oauth-errors.ts';
 import {
@@ -43,10 +44,11 @@ export class OpenIdClient implements ProviderClient {
 
   async authorizationUrl(
     { state, nonce, codeVerifier }: AuthorizationSecrets,
-    { redirectUri, loginHint, freshness }: AuthorizationOptions,
+    { redirectUri, loginHint, freshness, stepsUp = false, asksAgain = false }: AuthorizationOptions,
   ): Promise<URL> {
     const configuration = await this.#configure();
     return openid.buildAuthorizationUrl(configuration, {
+      ...(stepsUp && this.#provider.stepUp),
       redirect_uri: redirectUri,
       scope: SCOPE,
       state,
@@ -55,7 +57,7 @@ export class OpenIdClient implements ProviderClient {
       code_challenge_method: 'S256',
       ...(loginHint && { login_hint: loginHint }),
       ...(freshness && { max_age: String(freshness.maxAgeSeconds) }),
-      ...(freshness?.maxAgeSeconds === 0 && { prompt: 'login' }),
+      ...((asksAgain || freshness?.maxAgeSeconds === 0) && { prompt: 'login' }),
     });
   }
 
@@ -70,7 +72,8 @@ export class OpenIdClient implements ProviderClient {
     const tokens = await this.#explain(openid.authorizationCodeGrant(configuration, callback, checks));
     const claims = tokens.claims();
     if (!claims) throw new ProviderError('no ID token');
-    return toIdentity(await this.#complete(configuration, tokens.access_token, claims), claims.auth_time);
+    const all = await this.#complete(configuration, tokens.access_token, claims);
+    return { ...toIdentity(all, claims.auth_time), assurance: levelOfClaims(this.#provider.assurance, claims) };
   }
 
   async #explain<T>(answer: Promise<T>): Promise<T> {
@@ -150,7 +153,7 @@ const PROBLEM = Symbol('problem');
 type IdClaims = IdentityClaims & { readonly iss: string; readonly sub: string; readonly [PROBLEM]?: string };
 
 /** @param authTime that of the ID token, which alone is signed */
-function toIdentity(claims: IdClaims, authTime: unknown): Identity {
+function toIdentity(claims: IdClaims, authTime: unknown): Omit<Identity, 'assurance'> {
   const { iss, sub, email, name } = claims;
   // The library accepts any string, but Postgres stores no NUL. OpenID Connect allows 255 ASCII characters.
   if (!/^[\x20-\x7e]{1,255}$/.test(sub)) throw new ProviderError('malformed subject');

@@ -9,6 +9,8 @@ export interface Identity {
   readonly isEmailVerified: boolean;
   /** Empty if the provider sent none. */
   readonly name: string;
+  /** What the provider has said of the sign-in itself, signed: a level of `assurance.ts`. */
+  readonly assurance: number;
   /** When the person signed in at the provider (`auth_time`). Undefined if the provider does not say. */
   readonly authenticatedAt?: Date | undefined;
   /** Why the provider has refused to tell the address, for the log. Undefined if it has not. */
@@ -37,6 +39,10 @@ export interface AuthorizationOptions {
   readonly loginHint: string;
   /** Undefined if any sign-in will do. */
   readonly freshness?: Freshness | undefined;
+  /** Whether the login demands more than one factor. */
+  readonly stepsUp?: boolean;
+  /** Whether the provider must ask also a person who is signed in there. */
+  readonly asksAgain?: boolean;
 }
 
 /** A client of one provider. Both methods throw a `ProviderError`, or errors of the network or of a library. */

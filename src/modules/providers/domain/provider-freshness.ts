@@ -8,7 +8,7 @@ import type { LoginIntent } from '../../../domain/login/login-intent.ts';
 import { latestCutoff } from '../../../domain/sessions/cutoffs.ts';
 import { sidOf } from '../../../domain/sessions/sid.ts';
 import type { LoginProvider } from '../parse-login-providers.ts';
-import type { Authorization } from './authorization-state.ts';
+import type { Authorization, LoginPurpose } from './authorization-state.ts';
 import type { Freshness, Identity } from './provider-client.ts';
 
 /** The clocks of Usher and a provider may differ. */
@@ -19,7 +19,7 @@ const ACCOUNT_SECONDS = 24 * 60 * 60;
 /** Returns undefined if any sign-in at the provider will do. */
 export function freshnessOf(
   { applicationId, maxAgeSeconds, prompt }: Pick<LoginIntent, 'applicationId' | 'maxAgeSeconds' | 'prompt'>,
-  purpose: 'login' | 'passkeys',
+  purpose: LoginPurpose,
 ): Freshness | undefined {
   if (prompt !== '' || purpose === 'passkeys') return { maxAgeSeconds: 0, isRequired: true };
   if (maxAgeSeconds !== null) return { maxAgeSeconds, isRequired: true };

@@ -1,5 +1,7 @@
+import { userIdentities } from '../../../database/schema/identity-schema.ts';
 import { p, statement, t } from '../../../database/sql/template.ts';
 import { allowsMethod } from '../../../domain/applications/branding.ts';
+import { ONE_FACTOR } from '../../../domain/core/assurance.ts';
 import type { Call } from '../../../domain/core/call.ts';
 import { ServiceError } from '../../../domain/core/errors.ts';
 import { findProvedIdentityById, keepProvedIdentity, linkIdentity } from '../../../domain/identities/link-identity.ts';
@@ -13,10 +15,12 @@ import type { Proved } from '../../../domain/login/proved-user.ts';
 import { type SharedLimit, takeNetworkPermits } from '../../../domain/login/rate-limit.ts';
 import { signUp } from '../../../domain/login/sign-up.ts';
 import { type Browser, toSignInOrigin } from '../../../domain/sessions/browser.ts';
+import { isYoung, VOUCHED_FOR } from '../../../domain/users/counts-from.ts';
 import { findUserToSignIn } from '../../../domain/users/find-user-by-email.ts';
 import { profileRules } from '../../../domain/users/user.ts';
+import { highestLevelOf } from '../assurance-table.ts';
 import type { LoginProvider } from '../parse-login-providers.ts';
-import type { Authorization } from './authorization-state.ts';
+import type { Authorization, LoginPurpose } from './authorization-state.ts';
 import type { ProviderConnection } from './login-providers.ts';
 import type { Identity } from './provider-client.ts';
 import { findEarlierSignIn, freshnessOf, moveAfterCutoffs } from './provider-freshness.ts';
@@ -51,7 +55,7 @@ export interface NeedsCode {
  * then signs in by code.
  *
  * @throws ServiceError `Too many sign-ins`, `Provider unavailable`, `Sign-in not fresh`, `Unknown identity`, `Identity
- * already linked`, `Account closed`, and as `requireOpenIntent` and `completeLogin` do
+ * already linked`, `Account closed`, `Assurance not met` (the detail says why), and as `requireOpenIntent` and `completeLogin` do
  */
 export async function redeemProviderAnswer(
   call: Call,
@@ -67,13 +71,18 @@ export async function redeemProviderAnswer(
     readonly connection: Pick<ProviderConnection, 'provider' | 'identify'>;
     readonly callback: URL;
     readonly authorization: Authorization;
-    readonly purpose: 'login' | 'passkeys';
+    readonly purpose: LoginPurpose;
     /** Called if the provider has refused to tell the address, with the cause for the log. */
     readonly onProblem?: (detail: string) => void;
   },
 ): Promise<Completion | NeedsCode> {
   const { provider } = connection;
-  const intent = await requireOpenIntent(call, authorization.subjectId, provider.id);
+  const intent = await requireOpenIntent(
+    call,
+    authorization.subjectId,
+    provider.id,
+    highestLevelOf(provider.assurance),
+  );
   const login = { applicationId: intent.applicationId, loginIntentId: intent.id, browserDigest: browser.digest };
   // A code of the provider works once, so a reload of the page finds the identity that the first request has kept.
   const earlier = await findProvedIdentityById(call, { ...login, id: authorization.id });
@@ -87,11 +96,18 @@ export async function redeemProviderAnswer(
   const [owner] = await call.run(selectIdentityUser, { issuer, subject });
   if (owner) {
     if (!owner.isActive) throw new ServiceError('UNKNOWN_IDENTITY', { attempt: { userId: owner.userId } });
-    return await completeAs(call, parts, { browser, intent, how }, owner.userId, { issuer, subject });
+    const isNew = isYoung(owner.countsFrom, call.now);
+    const { assurance } = identity;
+    const login = { browser, intent, how, assurance: isNew ? ONE_FACTOR : assurance };
+    return await completeAs(call, parts, login, owner.userId, { issuer, subject }).catch((error: unknown) => {
+      throw toLevelError(error, isNew && assurance >= intent.requiredAssurance ? TOO_NEW : NO_SECOND_FACTOR);
+    });
   }
   const completion = await completeByAddress(call, parts, { browser, intent, provider, identity, how });
   if (completion) return completion;
-  if (!parts.hasEmail || !allowsMethod(intent.branding, 'email')) throw new ServiceError('UNKNOWN_IDENTITY');
+  // A code would not complete a login that demands more.
+  const mayLink = parts.hasEmail && allowsMethod(intent.branding, 'email') && intent.requiredAssurance === ONE_FACTOR;
+  if (!mayLink) throw new ServiceError('UNKNOWN_IDENTITY');
   const email = toAddress(identity.email);
   const { expiresAt } = intent;
   const kept = { id: authorization.id, provider: provider.id, issuer, subject, email };
@@ -107,6 +123,16 @@ interface Unlinked {
   readonly how: ProviderSignIn;
 }
 
+/** Why the sign-in does not suffice, for the log and the page. */
+const NO_SECOND_FACTOR = 'the ID token shows no second factor';
+export const TOO_NEW = 'the account was linked lately';
+
+function toLevelError(error: unknown, detail: string): unknown {
+  if (!(error instanceof ServiceError) || error.reason !== 'ASSURANCE_NOT_MET') return error;
+  const { attempt } = error;
+  return new ServiceError('ASSURANCE_NOT_MET', { detail, ...(attempt && { attempt }) });
+}
+
 interface ProviderSignIn extends HowSignedIn {
   readonly browserDigest: Buffer;
 }
@@ -114,7 +140,7 @@ interface ProviderSignIn extends HowSignedIn {
 async function completeAs(
   call: Call,
   { codes, tokens }: ProviderAnswerParts,
-  { browser, intent, how }: Pick<Unlinked, 'browser' | 'intent' | 'how'>,
+  { browser, intent, how, assurance }: Pick<Unlinked, 'browser' | 'intent' | 'how'> & { readonly assurance: number },
   userId: string,
   proved: Proved,
 ): Promise<Completion> {
@@ -124,7 +150,7 @@ async function completeAs(
   const completion = await completeLogin(
     call,
     tokens,
-    { loginIntentId, userId },
+    { loginIntentId, userId, assurance },
     { how: { ...how, authenticatedAt }, proved },
   );
   await noteSignIn(call, codes.keys, browser, { applicationId, locale: intent.locale, userId });
@@ -137,20 +163,32 @@ async function completeByAddress(
   parts: ProviderAnswerParts,
   { browser, intent, provider, identity, how }: Unlinked,
 ): Promise<Completion | undefined> {
-  const { isEmailVerified, issuer, subject } = identity;
+  const { assurance, isEmailVerified, issuer, subject } = identity;
   const email = toAddress(identity.email);
   const isTrusted = provider.trustEmail && isEmailVerified && isOfDomains(email, provider.emailDomains);
   if (!isTrusted || !email) return undefined;
   const linked = { issuer, subject, provider: provider.id };
   const user = await findUserToSignIn(call, email);
   if (user) {
-    await linkIdentity(call, linked, { userId: user.id, email }, intent);
-    return await completeAs(call, parts, { browser, intent, how }, user.id, { email, issuer, subject });
+    // The operator trusts the provider to know whose address it is.
+    await linkIdentity(call, linked, { userId: user.id, email }, { ...VOUCHED_FOR, origin: intent });
+    const login = { browser, intent, how, assurance };
+    const proved = { email, issuer, subject };
+    return await completeAs(call, parts, login, user.id, proved).catch((error: unknown) => {
+      throw toLevelError(error, NO_SECOND_FACTOR);
+    });
   }
+  if (assurance < intent.requiredAssurance) throw new ServiceError('ASSURANCE_NOT_MET', { detail: NO_SECOND_FACTOR });
   const name = nameOf(identity);
   if (!parts.signUps.allow(intent, email)) throw new ServiceError('UNKNOWN_IDENTITY');
   if (intent.askName && name === null) return undefined;
-  const signedUp = await signUp(call, parts, intent.id, { email, name, walletAddress: '', identity: linked }, how);
+  const signedUp = await signUp(
+    call,
+    parts,
+    intent.id,
+    { email, name, walletAddress: '', identity: linked },
+    { ...how, assurance },
+  );
   // Without a notice: the next sign-in in this browser is no surprise.
   if (signedUp)
     await rememberOrigin(call, parts.codes.keys, browser, { userId: signedUp.userId, email }).catch(() => {});
@@ -175,7 +213,9 @@ function accepted<T>(rule: (value: unknown) => T, text: string): T | undefined {
   }
 }
 
-const selectIdentityUser = statement('select_identity_user', { userId: t.uuid, isActive: t.boolean })`
-  select u.id as user_id, u.deleted_at is null and u.deactivated_at is null as is_active
+const OWNER = { userId: t.uuid, isActive: t.boolean, countsFrom: userIdentities.countsFrom };
+
+const selectIdentityUser = statement('select_identity_user', OWNER)`
+  select u.id as user_id, u.deleted_at is null and u.deactivated_at is null as is_active, i.counts_from
   from user_identities i join users u on u.id = i.user_id
   where i.issuer = ${p.text('issuer')} and i.subject = ${p.text('subject')}`;

@@ -6,6 +6,8 @@ export interface ProviderView {
   readonly id: string;
   readonly name: string;
   readonly mark: ProviderMark;
+  /** Whether it has checked one factor only, and is to ask for a second one. */
+  readonly isAskedAgain?: boolean;
 }
 
 /** Renders a button for each provider, in the order of `LOGIN_PROVIDERS_FILE`. */
@@ -17,9 +19,10 @@ export function renderProviderForms(view: FormView, providers: readonly Provider
       id,
       name,
       mark,
+      isAskedAgain = false,
     }) => html`<form method="post" action="${path}/provider" data-busy="${language.text('provider.busy')}">
-${renderOwnLogin(view)}<input type="hidden" name="provider" value="${id}">
-<button${isSecond && html` class="second"`}>${MARKS[mark]}<span>${language.html('provider.submit', { provider: name })}</span></button>
+${renderOwnLogin(view)}<input type="hidden" name="provider" value="${id}">${isAskedAgain && html`<input type="hidden" name="again" value="1">`}
+<button${isSecond && html` class="second"`}>${MARKS[mark]}<span>${language.html(isAskedAgain ? 'provider.again' : 'provider.submit', { provider: name })}</span></button>
 </form>
 `,
   )}`;

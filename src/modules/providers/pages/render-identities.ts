@@ -3,7 +3,7 @@ import type { ProviderNames } from '../../../domain/identities/provider-names.ts
 import { toProviderRow } from '../../../domain/notices/notice-row.ts';
 import { type Html, html } from '../../../http/html.ts';
 import type { AccountFormView, ShownSection } from '../../../login-page/offer/page-offer.ts';
-import { renderItem, renderToken } from '../../../login-page/pages/parts.ts';
+import { renderCountsFrom, renderItem, renderToken } from '../../../login-page/pages/parts.ts';
 import { isolate } from '../../../texts/isolate.ts';
 
 /** The accounts at other providers that a person has linked, for the account page. */
@@ -23,11 +23,12 @@ function renderItems(
   { language, path, ...view }: AccountFormView,
   { hasEmail, identities, providers }: Identities,
 ): Html {
-  return html`${identities.map(({ issuer, subject, provider, createdAt }) => {
+  return html`${identities.map(({ issuer, subject, provider, createdAt, countsFrom }) => {
     const name = isolate(providers.find(({ id }) => id === provider)?.name ?? provider);
     const remove = html`<form method="post" action="${path}/providers/unlink">${renderToken(view)}<input type="hidden" name="issuer" value="${issuer}"><input type="hidden" name="subject" value="${subject}">
 <button class="danger">${language.text('account.remove')}<span class="hide"> ${name}</span></button></form>`;
-    const since = language.html('account.since', { date: language.date(createdAt) });
+    const date = language.date(createdAt);
+    const since = html`${language.html('account.since', { date })}${renderCountsFrom(language, countsFrom)}`;
     return renderItem(name, since, hasEmail && remove, undefined, toProviderRow(provider));
   })}`;
 }

@@ -1,0 +1,1 @@
+ALTER TABLE "user_identities" ADD COLUMN "counts_from" timestamp (3) with time zone;
