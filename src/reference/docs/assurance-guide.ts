@@ -18,7 +18,7 @@ ${renderTable(
   ],
 )}
 <p>A page of your own says which level it has checked: <code>assurance</code> of <a href="#AdminService.CompleteLogin">CompleteLogin</a>. A sign-in on behalf of a user, by support for example, always has level 1 and the method <code>impersonation</code>.</p>
-<p>An application demands a level with <code>requiredAssurance</code>: <code>ANY</code>, <code>TWO_FACTORS</code> or <code>PHISHING_RESISTANT</code>. A sign-in below it ends within 15 minutes.</p>
+<p>An application demands a level with <code>requiredAssurance</code>: <code>ANY</code>, <code>TWO_FACTORS</code> or <code>PHISHING_RESISTANT</code>. A sign-in below it ends within 15 minutes. <code>TWO_FACTORS</code> stops somebody who only reads the mailbox. It does not stop phishing in real time, in which a false page passes on the code of an app; <code>PHISHING_RESISTANT</code> does.</p>
 ${renderCodeBlock(DEMAND)}
 <p>A single login demands more with <code>requiredAssurance</code> of <a href="#AuthService.GenerateAuthUrl">GenerateAuthUrl</a>, or with <code>acr_values</code> of OpenID Connect. Check the level of the answer, because somebody may come back with the token of another login.
 Over REST and RPC, <code>assurance</code> is that of the last sign-in in any browser; OpenID Connect has it per browser.</p>`;

@@ -39,7 +39,7 @@ export const APPLICATION_FIELDS = [
 
 const DEMANDS = [
   ['ANY', 'In any way'],
-  ['TWO_FACTORS', 'With two factors: a passkey, or what your own page checks'],
+  ['TWO_FACTORS', 'With two factors: a passkey, or what a provider or your own page checks'],
   ['PHISHING_RESISTANT', 'With a passkey that checks fingerprint, face or PIN'],
 ] as const;
 
