@@ -135,9 +135,12 @@ export function renderItem(
   return html`<div class="item"${id && html` id="${id}"`}><div><strong>${name}</strong>${tag}<p>${text}</p></div>${button}</div>`;
 }
 
-/** Renders from when on a young way to sign in counts, after another fact about it. */
-export function renderCountsFrom(language: Language, countsFrom: Date | null): Html | false {
-  return countsFrom !== null && html` · ${language.html('secondFactor.counts', { date: language.date(countsFrom) })}`;
+/** Renders from when on a young way to sign in counts, after other facts about it. */
+export function renderCountsFrom(language: Language, countsFrom: Date | null, separator = ' · '): Html | false {
+  return (
+    countsFrom !== null &&
+    html`${separator}${language.html('secondFactor.counts', { date: language.date(countsFrom) })}`
+  );
 }
 
 export function renderToken({ formToken }: Pick<PanelView, 'formToken'>): Html {

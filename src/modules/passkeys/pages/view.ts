@@ -34,5 +34,5 @@ export function renderPasskey(
     ? language.html('passkey.list.item', { added, used: language.date(lastUsedAt) })
     : language.html('passkey.list.unused', { added });
   return html`<div><strong>${isolate(name)}</strong> <span class="tag">${kind}</span>
-<p class="small soft">${dates}${renderCountsFrom(language, countsFrom)}</p></div>`;
+<p class="small soft">${dates}${renderCountsFrom(language, countsFrom, ' ')}</p></div>`;
 }
