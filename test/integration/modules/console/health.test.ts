@@ -91,7 +91,10 @@ test('shows providers, the proxy of webhooks and keys that end soon', async () =
   await using fixture = await ConsoleFixture.open({
     config: {
       loginProviderIds: undefined,
-      loginProviders: [acme.settings(), acme.settings({ id: 'other', name: 'Other' })],
+      loginProviders: [
+        acme.settings({ assurance: { amr: { mfa: 2 }, acr: { phr: 3 } } }),
+        acme.settings({ id: 'other', name: 'Other' }),
+      ],
       webhookProxyUrl: `http://127.0.0.1:${proxyPort}`,
     },
   });
@@ -100,6 +103,8 @@ test('shows providers, the proxy of webhooks and keys that end soon', async () =
   const readHealth = async () => (await browser.open('/health')).text;
   expect(await readHealth()).toMatch(/Webhooks ?Not well Proxy ?127\.0\.0\.1:\d+ ECONNREFUSED/);
   expect(await readHealth()).toMatch(/Providers ?Well .*not asked since the start/);
+  expect(await readHealth()).toMatch(/amr mfa: two factors ?acr phr: two factors that resist phishing/);
+  expect(await readHealth()).toMatch(/Other ?not asked since the start ?no second factor counts/);
   expect(await readHealth()).toContain('none ends within 14 days');
 
   const soon = timestampFromDate(new Date(clock.read().getTime() + 3 * 24 * 3_600_000));

@@ -310,6 +310,9 @@ describe('an account counts', () => {
   ])('%s', async (_, link, days) => {
     await link();
     expect(await daysLeft()).toBe(days);
+    const { identities } = await admin.listUserIdentities({ userId: user.id });
+    expect(identities.find((each) => each.subject === subject)?.countsFrom !== undefined).toBe(days !== null);
+    expect((await openAccount(fixture, user)).page.body.includes('Counts from')).toBe(days !== null);
     expect(await levelOf()).toBe(days === null ? 2 : 1);
     if (days === null) return;
     const { page } = await signIn(MFA, applications.TWO_FACTORS);
@@ -318,6 +321,7 @@ describe('an account counts', () => {
     expect(await levelOf()).toBe(1);
     clock.advance(60_000);
     expect(await levelOf()).toBe(2);
+    expect((await openAccount(fixture, user)).page.body).not.toContain('Counts from');
   });
 
   test('at once after two factors, if it could not resist phishing either, although there is a passkey', async () => {
