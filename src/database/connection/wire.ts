@@ -84,7 +84,6 @@ const NEXT = Uint8Array.from({ length: READY * 256 }, (_, at) => {
 
 /** Types of messages. */
 const COLUMNS = 84; // T
-const COMPLETE = 67; // C
 const ERROR = 69; // E
 const ROW = 68; // D
 /** N, S and A: notices, parameters, and what LISTEN asks for. They may come at any time, and concern no statement. */
@@ -242,7 +241,7 @@ export class Wire {
       if (exchange.bytes > MAX_ANSWER_BYTES) throw new Error('An answer is too long');
       exchange.rows.push(readRow(bytes, body, end, exchange.columns));
     } else if (next === READY) this.#settle(exchange);
-    else if (type === COMPLETE && !exchange.prepared) exchange.tag = bytes.toString('latin1', body, end - 1);
+    else if (!exchange.prepared) exchange.tag = bytes.toString('latin1', body, end - 1);
     else if (next === BINDING && exchange.prepared)
       exchange.prepared.columns = type === COLUMNS ? readColumns(bytes, body, end) : [];
   }

@@ -126,6 +126,26 @@ test.concurrent.for([1, 2, 3, 5, 7, 11])('answers that come in parts of %d bytes
   expect(await tryWith({ partBytes }, HONEST_TIMEOUT_MS)).toEqual(['rows', 'rows', 'rows']);
 });
 
+test.concurrent.for([
+  ['FATAL', 'SFATAL\0VFATAL\0C57P01\0Mended\0\0'],
+  ['PANIC', 'SPANIC\0VPANIC\0CXX000\0Mended\0\0'],
+  ['FATAL in another language', 'SFATALE\0VFATAL\0C57P01\0Mended\0\0'],
+  ['FATAL of a pooler, in one field', 'SFATAL\0C08P01\0Mno more connections allowed\0\0'],
+])('%s ends a connection that the server leaves open', { timeout: HONEST_TIMEOUT_MS / 2 }, async ([, fields]) => {
+  let isTold = false;
+  const tell = (message: Buffer, at: number) => {
+    // Notices are no answer.
+    if (isTold) return encodeMessage('N', 'x'.repeat(message.length));
+    isTold = at >= OPENING && message.toString('latin1', 0, 1) === 'T';
+    return isTold ? encodeMessage('E', fields) : message;
+  };
+  const outcomes = await tryWith({ tell }, HONEST_TIMEOUT_MS);
+  expect(isTold).toBe(true);
+  expect(outcomes).toContain('unavailable');
+  // Those that were not sent yet go over the next connection.
+  for (const outcome of outcomes) expect(outcome).toMatch(/^(unavailable|rows)$/);
+});
+
 const int32 = (value: number) => {
   const bytes = Buffer.alloc(4);
   bytes.writeInt32BE(value);
@@ -156,6 +176,11 @@ const INSTEAD: readonly (readonly [name: string, type: string, lie: Buffer, outc
   ['a row that claims a value more', 'D', encodeRow(['7'], { count: 2 })],
   ['a value longer than its row', 'D', encodeRow(['7'], { length: 100 })],
   ['a value of negative length', 'D', encodeRow(['7'], { length: -2 })],
+  [
+    'a row with bytes behind its values',
+    'D',
+    encodeMessage('D', Buffer.concat([encodeRow(['7']).subarray(5), Buffer.from('8')])),
+  ],
   ['rows without end', 'D', Buffer.alloc(12 * 600_000, encodeRow(['7']))],
   ['notices without end', 'D', Buffer.alloc(14 * 600_000, encodeMessage('N', 'SNOTICE\0\0')), 'rows'],
   ['a request for authentication that nobody knows', 'R', authenticate(7)],
