@@ -9,6 +9,7 @@ import type { UserLine } from './user-line.ts';
 
 const BATCH_LINES = 100;
 /** A dry run stores nothing, so it remembers the keys of the file: those of some four million lines, in 128 MB. */
+// Equivalent: limit: nobody counts so many lines
 const MAX_REMEMBERED_KEYS = 12_000_000;
 
 /** Returns the line that a function reads, or the result of one that it refuses. */

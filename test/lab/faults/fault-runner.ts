@@ -3,7 +3,7 @@
  * loaded, and contain all faults, of which one is active.
  */
 import { resolve } from 'node:path';
-import { type RunnerTask, type RunnerTestFile, TestRunner } from 'vitest';
+import { type RunnerTask, TestRunner } from 'vitest';
 import { startTests } from 'vitest/internal/browser';
 import {
   ANYWHERE,
@@ -14,6 +14,7 @@ import {
   type Order,
   type Outcome,
   plantInStatement,
+  type RunTest,
 } from './fault.ts';
 
 // Tests replace it.
@@ -54,8 +55,8 @@ function note(id: string, isSeen: boolean): void {
 /** Runs one file. It tells Vitest nothing. */
 class QuietRunner extends TestRunner {
   readonly record: Record<string, Set<string>> = { [ANYWHERE]: new Set() };
-  /** The CPU time of the tests. */
-  readonly cpuMs = new Map<string, number>();
+  readonly tests: RunTest[] = [];
+  #startedAt = 0;
   readonly #order: Order;
 
   constructor(host: FaultRunner, order: Order) {
@@ -73,15 +74,22 @@ class QuietRunner extends TestRunner {
 
   override async onBeforeRunTask(test: RunnerTask): Promise<void> {
     await super.onBeforeRunTask(test);
-    this.cpuMs.set(test.id, -readCpuMs());
+    this.#startedAt = readCpuMs();
     this.#recordAs(test.id);
   }
 
   override onAfterRunTask(test: RunnerTask): void {
     super.onAfterRunTask(test);
-    this.cpuMs.set(test.id, (this.cpuMs.get(test.id) ?? 0) + readCpuMs());
+    const { id, fullTestName = '', result } = test;
+    const hasPassed = result?.state === 'pass';
+    const [title, ms, cpuMs] = [
+      fullTestName.replaceAll(' > ', ' '),
+      result?.duration ?? 0,
+      readCpuMs() - this.#startedAt,
+    ];
+    if (hasPassed || result?.state === 'fail') this.tests.push({ id, title, ms, cpuMs, hasPassed });
     this.#recordAs(IN_HOOKS);
-    if (test.result?.state === 'fail' && this.#order.bail) this.cancel('test-failure');
+    if (result?.state === 'fail' && this.#order.bail) this.cancel('test-failure');
   }
 
   #recordAs(place: string): void {
@@ -133,7 +141,9 @@ export default class FaultRunner extends TestRunner {
     reached = undefined;
     reachedAnywhere = undefined;
     const cpuMs = readCpuMs() - startedAt;
-    return { ...describeFiles(files, runner), cpuMs, reached: toLists(runner.record) };
+    const isBroken = files.flatMap(listSuites).some(({ result }) => (result?.errors?.length ?? 0) > 0);
+    const places = Object.entries(runner.record).map(([place, ids]) => [place, [...ids]] as const);
+    return { tests: runner.tests, isBroken, cpuMs, reached: Object.fromEntries(places) };
   }
 }
 
@@ -151,29 +161,6 @@ function unloadModules(modules: Map<string, Record<string, unknown> & { importer
   }
 }
 
-function describeFiles(files: readonly RunnerTestFile[], { cpuMs }: QuietRunner): Pick<Outcome, 'tests' | 'isBroken'> {
-  const tasks = files.flatMap(listTasks);
-  const tests = tasks.flatMap(({ type, id, fullTestName, result }) =>
-    type === 'test' && (result?.state === 'pass' || result?.state === 'fail')
-      ? [
-          {
-            id,
-            title: fullTestName.replaceAll(' > ', ' '),
-            ms: result.duration ?? 0,
-            cpuMs: cpuMs.get(id) ?? 0,
-            hasPassed: result.state === 'pass',
-          },
-        ]
-      : [],
-  );
-  const isBroken = tasks.some(({ type, result }) => type === 'suite' && (result?.errors?.length ?? 0) > 0);
-  return { tests, isBroken };
-}
-
-function listTasks(task: RunnerTask): RunnerTask[] {
-  return 'tasks' in task ? [task, ...task.tasks.flatMap(listTasks)] : [task];
-}
-
-function toLists(record: Readonly<Record<string, ReadonlySet<string>>>): Record<string, readonly string[]> {
-  return Object.fromEntries(Object.entries(record).map(([place, ids]) => [place, [...ids]]));
+function listSuites(task: RunnerTask): RunnerTask[] {
+  return 'tasks' in task ? [task, ...task.tasks.flatMap(listSuites)] : [];
 }

@@ -141,6 +141,8 @@ async function startVitest(texts: ReadonlyMap<string, string>, port: number): Pr
     fsModuleCache: false,
     reporters: [{}],
     runner: RUNNER,
+    // No test of theirs needs packages of its own, or records statements.
+    globalSetup: ['test/support/postgres.ts'],
     setupFiles: ['test/support/end-of-file.ts'],
   };
   const vitest = await createVitest(options, { plugins: [plugin] }, { stdout: silent, stderr: silent });

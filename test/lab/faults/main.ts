@@ -9,7 +9,7 @@ import { parseArgs } from 'node:util';
 import { ANYWHERE, AT_LOAD, type Fault, type FaultyFile } from './fault.ts';
 import { type FaultWorker, openFaultWorkers } from './fault-worker.ts';
 import { findFaults } from './find-faults.ts';
-import { CACHE, type Candidate, findCandidates, listImporters, recordTests } from './record.ts';
+import { CACHE, type Candidate, findCandidates, recordTests, toCandidate } from './record.ts';
 import { formatReport, type Verdict } from './report.ts';
 
 /** With a fault, a test may take so many times as long as without it. */
@@ -23,17 +23,14 @@ const SHORTEST_LIMIT_MS = 10_000;
 const LONGEST_LIMIT_MS = 30_000;
 
 const { values, positionals } = parseArgs({ allowPositionals: true, options: { survivors: { type: 'boolean' } } });
-const wanted = (positionals.length > 0 ? positionals : ['src/domain', 'src/modules']).map((path) =>
-  path.replace(/\/$/, ''),
-);
+const wanted = positionals.length > 0 ? positionals.map((path) => path.replace(/\/$/, '')) : ['src'];
 const files = globSync('src/{domain,modules}/**/*.ts').sort();
 const sources = new Map<string, FaultyFile>(files.map((file) => [file, findFaults(file, readFileSync(file, 'utf8'))]));
 
 await using opened = await openFaultWorkers([...sources.values()]);
 const { workers } = opened;
 
-const inOrder = wanted.flatMap((path) => files.filter((file) => file === path || file.startsWith(`${path}/`)));
-const chosenFiles = [...new Set(inOrder)];
+const chosenFiles = files.filter((file) => wanted.some((path) => `${file}/`.startsWith(`${path}/`)));
 const tests = await recordTests(workers, sources, chosenFiles);
 const reachedAnywhere = new Set(tests.flatMap(({ reached }) => reached[ANYWHERE] ?? []));
 const loaded = new Set(tests.flatMap(({ reached }) => reached[AT_LOAD] ?? []));
@@ -96,11 +93,16 @@ function learn() {
     }
   const order = (file: string, candidate: Candidate) => {
     const { noticed, tried } = countOf(file, candidate.file);
-    const shared = readWords(candidate.file).filter((word) => readWords(file).includes(word)).length;
+    const shared = countShared(candidate.file, file);
     const chance = (noticed + 0.05 + 0.3 * shared) / (tried + 1 + shared);
     return (chance * (candidate.isByHooks ? 0.1 : 1)) / (candidate.cpuMs + RUN_CPU_MS);
   };
   return { note, order };
+}
+
+function countShared(test: string, file: string): number {
+  const words = new Set(readWords(file));
+  return readWords(test).filter((word) => words.has(word)).length;
 }
 
 function readWords(path: string): string[] {
@@ -160,21 +162,12 @@ async function runTests(worker: FaultWorker, candidate: Candidate, fault: Fault)
   return `${file} ${failed?.title ?? (outcome ? 'hooks' : 'does not end')}`;
 }
 
-/** Returns the tests that may see the fault. One of code that only runs when it is loaded is seen where the file is used. */
+/** Returns the tests that may see the fault. That of code that runs when it is loaded, any may that reach its file or have its name. */
 function findTests(fault: Fault): Candidate[] {
   if (!fault.isStatic && !loaded.has(fault.id)) return [...(candidates.get(fault.id) ?? [])];
-  const ofFile = findTestsOf(fault.file);
-  return ofFile.length > 0 ? ofFile : listImporters(fault.file, sources).flatMap(findTestsOf);
-}
-
-/** Returns the tests that reach any code of the file. */
-function findTestsOf(file: string): Candidate[] {
-  const merged = new Map<string, Candidate>();
-  for (const { id } of sources.get(file)?.faults ?? [])
-    for (const candidate of candidates.get(id) ?? []) {
-      const known = merged.get(candidate.file);
-      if (candidate.isByHooks || (known && known.tests.length >= candidate.tests.length)) continue;
-      merged.set(candidate.file, candidate);
-    }
-  return [...merged.values()];
+  const reaching = sources.get(fault.file)?.faults.flatMap(({ id }) => candidates.get(id) ?? []) ?? [];
+  const files = new Set(reaching.map(({ file }) => file));
+  return tests
+    .filter(({ file }) => files.has(file) || countShared(file, fault.file) > 0)
+    .map((file) => toCandidate(file));
 }

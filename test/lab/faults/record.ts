@@ -79,7 +79,7 @@ function hashFile(file: string): string {
 }
 
 /** Returns the files that import the file. */
-export function listImporters(file: string, sources: ReadonlyMap<string, FaultyFile>): string[] {
+function listImporters(file: string, sources: ReadonlyMap<string, FaultyFile>): string[] {
   return [...sources.keys()].filter((importer) => readImports(resolve(importer)).includes(resolve(file)));
 }
 
@@ -93,37 +93,39 @@ export interface Candidate {
   readonly isByHooks: boolean;
 }
 
+/** @param reaching those of its tests that run: without it, all that have passed */
+export function toCandidate(
+  { file, tests, cpuMs }: TestFile,
+  reaching: TestFile['tests'] = tests.filter(({ hasPassed }) => hasPassed),
+  isByHooks = false,
+): Candidate {
+  const overheadMs = Math.max(0, cpuMs - tests.reduce((sum, test) => sum + test.cpuMs, 0));
+  return {
+    file,
+    tests: reaching.map(({ id }) => id),
+    cpuMs: reaching.reduce((sum, test) => sum + test.cpuMs, overheadMs),
+    slowestMs: Math.max(...reaching.map(({ ms }) => ms)),
+    isByHooks,
+  };
+}
+
 /** Returns, for each fault, the tests that may see it. What a hook has done, any test may see. */
 export function findCandidates(files: readonly TestFile[]): Map<string, Candidate[]> {
   const candidates = new Map<string, Candidate[]>();
-  for (const { file, tests, reached, cpuMs } of files) {
-    const passed = tests.filter(({ hasPassed }) => hasPassed);
-    const overheadMs = Math.max(0, cpuMs - tests.reduce((sum, test) => sum + test.cpuMs, 0));
+  for (const file of files) {
+    const passed = file.tests.filter(({ hasPassed }) => hasPassed);
     const add = (fault: string, isByHooks: boolean, reaching: TestFile['tests']) => {
-      const candidate = {
-        file,
-        tests: reaching.map(({ id }) => id),
-        cpuMs: reaching.reduce((sum, test) => sum + test.cpuMs, overheadMs),
-        slowestMs: Math.max(...reaching.map(({ ms }) => ms)),
-        isByHooks,
-      };
-      if (reaching.length > 0) candidates.set(fault, [...(candidates.get(fault) ?? []), candidate]);
+      if (reaching.length === 0) return;
+      candidates.set(fault, [...(candidates.get(fault) ?? []), toCandidate(file, reaching, isByHooks)]);
     };
     const direct = new Map<string, TestFile['tests'][number][]>();
     for (const test of passed)
-      for (const fault of reached[test.id] ?? []) {
-        const reaching = direct.get(fault) ?? [];
-        reaching.push(test);
-        direct.set(fault, reaching);
-      }
+      for (const fault of file.reached[test.id] ?? []) direct.set(fault, [...(direct.get(fault) ?? []), test]);
     for (const [fault, reaching] of direct) add(fault, false, reaching);
-    for (const fault of reached[IN_HOOKS] ?? []) {
+    for (const fault of file.reached[IN_HOOKS] ?? []) {
       const reaching = new Set(direct.get(fault));
-      add(
-        fault,
-        true,
-        passed.filter((test) => !reaching.has(test)),
-      );
+      const others = passed.filter((test) => !reaching.has(test));
+      add(fault, true, others);
     }
   }
   return candidates;
