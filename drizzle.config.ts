@@ -14,6 +14,7 @@ export default defineConfig({
     './src/database/schema/recovery-schema.ts',
     './src/database/schema/identity-schema.ts',
     './src/database/schema/passkey-schema.ts',
+    './src/database/schema/second-factor-schema.ts',
     './src/database/schema/session-schema.ts',
     './src/database/schema/oidc-schema.ts',
     './src/database/schema/webhook-schema.ts',

@@ -77,6 +77,7 @@ export const OPENED_BY: Readonly<Record<keyof typeof AdminService.method, readon
   getUser: ['login-page', 'support', 'recover', 'read'],
   listUsers: ['support', 'recover', 'read'],
   listPasskeys: ['support', 'recover', 'read'],
+  getSecondFactor: ['support', 'read'],
   listUserIdentities: ['support', 'read'],
   listUserSessions: ['support', 'read'],
   listUserApplications: ['support', 'read'],
@@ -90,6 +91,7 @@ export const OPENED_BY: Readonly<Record<keyof typeof AdminService.method, readon
   listRecoveryLinks: ['recover', 'read'],
   revokeRecoveryLink: ['recover'],
   deletePasskey: ['recover'],
+  resetSecondFactor: ['recover'],
   // With `all` only: whoever can set the e-mail address of a user can make the user an operator of the console.
   createUser: [],
   batchCreateUsers: [],

@@ -1,4 +1,4 @@
-/** Rotates the keys that encrypt secrets in the database: signing keys of webhooks, and answers to repeated calls. */
+/** Rotates the keys that encrypt secrets in the database: signing keys of webhooks, answers to repeated calls, authenticator apps. */
 import { sql } from 'drizzle-orm';
 import type { Database, Run } from '../database/pool/database.ts';
 import { webhooks } from '../database/schema/webhook-schema.ts';
@@ -125,9 +125,15 @@ function renew(cipher: RowCipher, row: RowOfType<typeof ENCRYPTED_ROW>) {
 
 type SecretTable = ReturnType<typeof createSecretTable>;
 
-/** `idName`: the column that is authenticated with the secret, beside the application. */
-function createSecretTable(tableName: string, idName: string, secretName = 'signing_key') {
+/** `ownerName` and `idName`: the columns that are authenticated with the secret. */
+function createSecretTable(
+  tableName: string,
+  idName: string,
+  secretName = 'signing_key',
+  ownerName = 'application_id',
+) {
   const [table, webhookId, secret] = [sql.raw(tableName), sql.raw(idName), sql.raw(secretName)];
+  const owner = sql.raw(ownerName);
   const keyId = sql`substr(${secret}, 1, 4)`;
   return {
     selectNextKeyId: statement('select_next_encryption_key_id', { keyId: webhooks.signingKey })`
@@ -135,21 +141,22 @@ function createSecretTable(tableName: string, idName: string, secretName = 'sign
 
     // A range of one value, ordered by the key, uses the index. For an equality Postgres may scan the whole table.
     selectEncrypted: statement('select_encrypted', ENCRYPTED_ROW)`
-      select application_id, ${webhookId} as webhook_id, id::text as row_id, ${secret} as signing_key from ${table}
+      select ${owner} as application_id, ${webhookId} as webhook_id, id::text as row_id, ${secret} as signing_key from ${table}
       where ${keyId} between ${p.bytes('keyId')} and ${p.bytes('keyId')}
       order by ${keyId} limit ${sql.raw(`${BATCH_SIZE}`)} offset ${p.integer('skipped')}`,
 
     // Updates no row if another replica has re-encrypted it, or if the row is deleted.
     updateSecret: statement('update_signing_key')`
       update ${table} set ${secret} = ${p.bytes('renewed')}
-      where application_id = ${p.uuid('applicationId')} and ${webhookId} = ${p.text('webhookId')}
+      where ${owner} = ${p.uuid('applicationId')} and ${webhookId} = ${p.text('webhookId')}
         and id::text = ${p.text('rowId')} and ${secret} = ${p.bytes('signingKey')}`,
   };
 }
 
-/** The current signing keys, earlier ones that still sign, and kept answers. */
+/** The current signing keys, earlier ones that still sign, kept answers, and authenticator apps. */
 const TABLES = [
   createSecretTable('webhooks', 'id'),
   createSecretTable('webhook_signing_keys', 'webhook_id'),
   createSecretTable('idempotency_keys', 'id', 'answer'),
+  createSecretTable('totp_secrets', 'id', 'sealed', 'user_id'),
 ];

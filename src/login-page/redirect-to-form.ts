@@ -7,10 +7,15 @@ import { type LoginRequest, loginPathOf } from './offer/login-request.ts';
 import type { AlertKey, CodeFigures } from './pages/alerts.ts';
 import { type Form, type FormPage, sendRedirect } from './pages/responses.ts';
 
+/** The page for the second step of a sign-in whose first was right. */
+export const SECOND_STEP = 'second-factor';
+
 /** Returns the page that shows the error of a form. */
 export function pageOf({ reason }: ServiceError, form: Form): Form {
   if (reason === 'ACCOUNT_CLOSED') return 'closed';
   if (reason === 'ACCESS_NOT_ALLOWED') return 'refused';
+  if (reason === 'SECOND_FACTOR_NEEDED') return SECOND_STEP;
+  if (reason === 'HELD_SIGN_IN_ENDED') return 'choice';
   if (reason === 'LOGIN_METHOD_NOT_ENABLED' || reason === 'ASSURANCE_NOT_MET') return 'choice';
   // A name completes the login only with a valid code.
   if (reason === 'CODE_NOT_VALID' && form === 'name') return 'code';
@@ -23,15 +28,24 @@ export function pageOf({ reason }: ServiceError, form: Form): Form {
  * just sent.
  */
 export function isExpected({ reason }: ServiceError, form: Form): boolean {
-  return reason === 'ACCESS_NOT_ALLOWED' || (reason === 'CODE_SENT_JUST_NOW' && form !== 'code');
+  return (
+    reason === 'ACCESS_NOT_ALLOWED' ||
+    reason === 'SECOND_FACTOR_NEEDED' ||
+    (reason === 'CODE_SENT_JUST_NOW' && form !== 'code')
+  );
 }
 
 /** Redirects after a form, so that the browser can reload the page without sending the form again. */
-export function redirectToForm(
-  request: LoginRequest,
-  form: Form,
-  { problem, figures = {} }: { problem?: AlertKey; figures?: Partial<CodeFigures> } = {},
-): void {
+export function redirectToForm(request: LoginRequest, form: Form, shown: ShownProblem = {}): void {
+  sendRedirect(request.context, urlOfForm(request, form, shown));
+}
+
+interface ShownProblem {
+  readonly problem?: AlertKey;
+  readonly figures?: Partial<CodeFigures>;
+}
+
+export function urlOfForm(request: LoginRequest, form: Form, { problem, figures = {} }: ShownProblem = {}): string {
   const { context, browser, languages, fields, parts } = request;
   const { loginIntentId: intent, clientId, link, next, provider } = fields;
   if (fields.email && UUID.test(intent)) setEmailCookie(context, browser, intent, fields.email);
@@ -47,7 +61,7 @@ export function redirectToForm(
   const shown = form === 'code' ? figures : others;
   for (const [name, value] of Object.entries(shown)) if (value) query.set(name, String(value));
   const page = loginPathOf(parts);
-  sendRedirect(context, `${form === 'choice' ? page : `${page}/${form}`}?${query}`);
+  return `${form === 'choice' ? page : `${page}/${form}`}?${query}`;
 }
 
 /** Redirects to the page that the person wants to see first, to a page with an offer that is due, or to the application. */
@@ -56,13 +70,18 @@ export async function leaveSignedIn(
   completion: Pick<Completion, 'redirectUrl' | 'signIn' | 'prompt'>,
   { mayOffer }: { readonly mayOffer: boolean },
 ): Promise<void> {
-  const { rememberedSignIns, signInWays } = request.parts;
-  keepAnswer(request);
-  if (completion.signIn) await rememberedSignIns?.remember(request, completion.signIn);
+  const { signInWays } = request.parts;
+  await keepSignedIn(request, completion);
   const wanted = signInWays.findWantedPage(request, completion.prompt);
   const page = wanted ?? (mayOffer ? await signInWays.findDueOffer(request) : undefined);
   if (page === undefined) sendRedirect(request.context, completion.redirectUrl);
   else redirectToForm(request, page);
+}
+
+/** Lets this browser get the answer of the login that it has completed again, and remembers the sign-in. */
+export async function keepSignedIn(request: LoginRequest, { signIn }: Pick<Completion, 'signIn'>): Promise<void> {
+  keepAnswer(request);
+  if (signIn) await request.parts.rememberedSignIns?.remember(request, signIn);
 }
 
 /** Redirects after a completed login. Otherwise redirects to the form that the login still needs. */

@@ -1,6 +1,6 @@
 /** Shows the forms of a login, and the problems of refused forms. */
 import { allowsMethod } from '../domain/applications/branding.ts';
-import { ONE_FACTOR } from '../domain/core/assurance.ts';
+import { ONE_FACTOR, TWO_FACTORS } from '../domain/core/assurance.ts';
 import type { ServiceError } from '../domain/core/errors.ts';
 import { ACCOUNT_APPLICATION_ID } from '../domain/core/own-applications.ts';
 import { UUID } from '../domain/core/validation.ts';
@@ -8,6 +8,7 @@ import { findLatestCode, type StoredLoginCode } from '../domain/login/find-lates
 import { findApplicationOfClient, findLoginApplication } from '../domain/login/find-login-application.ts';
 import { findLoginState } from '../domain/login/find-login-state.ts';
 import { LINK_WALLET } from '../domain/login/find-to-link.ts';
+import { findHeldSignIn } from '../domain/login/held-sign-in.ts';
 import { findLoginIntent, type LoginIntent } from '../domain/login/login-intent.ts';
 import { hasCompleted } from '../domain/sessions/browser.ts';
 import { createFormNonce, keepAnswer, readEmailCookie } from './browser/browser-cookie.ts';
@@ -27,7 +28,7 @@ import {
   sendScriptResponse,
 } from './pages/responses.ts';
 import type { Demand, LoginView, WayView } from './pages/view.ts';
-import { isExpected, pageOf, redirectToForm } from './redirect-to-form.ts';
+import { isExpected, pageOf, redirectToForm, SECOND_STEP, urlOfForm } from './redirect-to-form.ts';
 
 const RENDER = {
   choice: renderChoice,
@@ -64,7 +65,11 @@ export async function showForm(request: LoginRequest, form: FormPage) {
     return sendRedirect(context, accountPath);
   const { requiredAssurance } = state;
   const demandsMore = requiredAssurance > ONE_FACTOR;
-  const methods = demandsMore ? [] : parts.methods.filter((method) => allowsMethod(state.branding, method));
+  // Where two factors are enough, a code is the first of them.
+  const isFirstStep = requiredAssurance <= TWO_FACTORS;
+  const methods = parts.methods.filter(
+    (method) => allowsMethod(state.branding, method) && (!demandsMore || (isFirstStep && method === 'email')),
+  );
   const asked = { ...state.branding, requiredAssurance };
   const offered = state.kind === 'open' ? parts.signInWays.view(asked, request) : [];
   const ways = demandsMore ? offered.toSorted((one, other) => rankOf(one) - rankOf(other)) : offered;
@@ -87,7 +92,7 @@ export async function showForm(request: LoginRequest, form: FormPage) {
       allowSignUp: state.allowSignUp,
       signUpEmailDomains: state.signUpEmailDomains,
       methods,
-      demand: demandsMore ? demandFor(ways) : undefined,
+      demand: demandsMore ? demandFor(ways, methods) : undefined,
       accountPath: ways.some(({ isPasskey }) => isPasskey) ? accountPath : undefined,
       email,
       once: createFormNonce(),
@@ -112,7 +117,8 @@ function rankOf({ isPasskey = false }: WayView): number {
   return isPasskey ? 0 : 1;
 }
 
-function demandFor(ways: readonly WayView[]): Demand {
+function demandFor(ways: readonly WayView[], methods: readonly string[]): Demand {
+  if (methods.length > 0) return 'assurance.two';
   if (ways.length === 0) return 'assurance.unmet';
   return ways.every(({ isPasskey }) => isPasskey) ? 'assurance.text' : 'assurance.factors';
 }
@@ -129,6 +135,11 @@ function findCode(
 export async function answerProblem(request: LoginRequest, form: Form, error: ServiceError): Promise<void> {
   const { context, call, browser, languages, fields, parts } = request;
   const problem = alertKeyOf(error);
+  if (await isHeld(request, error)) {
+    if (form === 'script') sendScriptResponse(context, 200, { redirectUrl: urlOfForm(request, SECOND_STEP) });
+    else redirectToForm(request, SECOND_STEP);
+    return;
+  }
   if (form !== 'script') {
     if (!UUID.test(fields.loginIntentId)) return showDeadEnd(request, 'unknown');
     // The same form has completed the login before, and its reply may have been lost.
@@ -148,6 +159,17 @@ export async function answerProblem(request: LoginRequest, form: Form, error: Se
   if (state.kind !== 'open') sendScriptResponse(context, 400, { error: describeError(state.kind, language) });
   else sendScriptResponse(context, status, { error: alertFor(problem, language) });
 }
+
+/** Whether the first step is taken. The same form has taken it before if its code or signature is used up. */
+async function isHeld({ call, browser, fields }: LoginRequest, { reason }: ServiceError): Promise<boolean> {
+  if (reason === 'SECOND_FACTOR_NEEDED') return true;
+  const { loginIntentId } = fields;
+  if (!USED_UP.has(reason) || !UUID.test(loginIntentId)) return false;
+  const intent = await findLoginIntent(call, loginIntentId);
+  return intent?.completedAt === null && (await findHeldSignIn(call, browser, intent)) !== undefined;
+}
+
+const USED_UP: ReadonlySet<string> = new Set(['CODE_NOT_VALID', 'INVALID_SIGNATURE']);
 
 /** Returns the view that all pages of a login share, with an alert if the previous form was refused. */
 export function viewLogin(

@@ -67,10 +67,11 @@ function listLost(language: Language, removals: string): string {
   return new Intl.ListFormat(language.tag, { type: 'conjunction' }).format(names);
 }
 
-/** The texts of what was removed. Users have no second factor yet. */
+/** The texts of what was removed. */
 const LOST: ReadonlyMap<string, TextKey> = new Map([
   ['ADDRESS', 'mail.recovered.address'],
   ['PASSKEYS', 'mail.recovered.passkeys'],
+  ['SECOND_FACTOR', 'secondFactor.name'],
   ['WALLET', 'mail.recovered.wallet'],
   ['IDENTITIES', 'mail.recovered.identities'],
 ]);
@@ -216,6 +217,13 @@ const NOTICES = {
     notYou: 'mail.walletLinked.notYou',
     value: 'removed',
   },
+  recoveryCodeUsed: {
+    kind: 'second factor notice',
+    subject: 'mail.recoveryCodeUsed.subject',
+    text: 'mail.recoveryCodeUsed.text',
+    notYou: 'mail.secondFactorRemoved.notYou',
+    value: undefined,
+  },
   recoveryFailed: {
     kind: 'recovery notice',
     subject: 'mail.recoveryFailed.subject',
@@ -228,6 +236,27 @@ const NOTICES = {
     subject: 'mail.recoveryStarted.subject',
     text: 'mail.recoveryStarted.text',
     notYou: 'mail.recoveryStarted.notYou',
+    value: undefined,
+  },
+  secondFactorAdded: {
+    kind: 'second factor notice',
+    subject: 'mail.secondFactorAdded.subject',
+    text: 'mail.secondFactorAdded.text',
+    notYou: 'mail.secondFactorAdded.notYou',
+    value: undefined,
+  },
+  secondFactorFailed: {
+    kind: 'second factor notice',
+    subject: 'mail.secondFactorFailed.subject',
+    text: 'mail.secondFactorFailed.text',
+    notYou: 'mail.secondFactorRemoved.notYou',
+    value: undefined,
+  },
+  secondFactorRemoved: {
+    kind: 'second factor notice',
+    subject: 'mail.secondFactorRemoved.subject',
+    text: 'mail.secondFactorRemoved.text',
+    notYou: 'mail.secondFactorRemoved.notYou',
     value: undefined,
   },
   walletLinked: {

@@ -9,6 +9,7 @@ import { oidcModule } from './oidc/module.ts';
 import { passkeysModule } from './passkeys/module.ts';
 import { providersModule } from './providers/module.ts';
 import { rememberedSignInsModule } from './remembered-sign-ins/module.ts';
+import { secondFactorModule } from './second-factor/module.ts';
 import { walletsModule } from './wallets/module.ts';
 
 /**
@@ -20,6 +21,7 @@ const LIST = [
   demoModule,
   oidcModule,
   passkeysModule,
+  secondFactorModule,
   accountModule,
   walletsModule,
   providersModule,

@@ -32,6 +32,7 @@ const OF_SESSIONS = withoutUnanswered({
   SetGroupAccess: (at) => afterEntry(at, (groupId) => admin.setGroupAccess({ groupId, applicationId: at.tenant.id })),
   BatchCreateUsers: ({ user: { email } }) =>
     admin.batchCreateUsers({ users: [{ email, isActive: false }], onConflict: 'update' }),
+  ResetSecondFactor: ({ user }) => admin.resetSecondFactor({ userId: user.id }),
   DeleteGroup: (at) => afterEntry(at, (groupId) => admin.deleteGroup({ groupId })),
 });
 

@@ -287,6 +287,12 @@ describe('an operator', () => {
         rotation, created_at, expires_at)
       values (${tenant.id}, ${userId}, ${userId}, ${randomUUID()}, 1, 'email', '', '', ${cutoffAt}, 0, ${cutoffAt}, ${expiresAt})`;
     await sql`
+      insert into totp_secrets (user_id, id, sealed, last_step, created_at) values (${userId}, ${userId}, '', 0, now())`;
+    await sql`insert into recovery_codes (user_id, digest, created_at) values (${userId}, '', now())`;
+    await sql`
+      insert into held_sign_ins (application_id, login_intent_id, user_id, method, browser_digest, proved_at, expires_at)
+      values (${tenant.id}, ${userId}, ${userId}, 'email', '', now(), ${expiresAt})`;
+    await sql`
       with created as (
         insert into groups (id, name, created_at) values (gen_random_uuid(), 'people', now()) returning id)
       insert into group_members (group_id, user_id, added_at) select id, ${userId}, now() from created`;

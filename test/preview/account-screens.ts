@@ -13,6 +13,7 @@ import {
 import { renderPasskeyWays } from '../../src/modules/passkeys/account.ts';
 import { renderIdentities } from '../../src/modules/providers/pages/render-identities.ts';
 import { renderSignIns } from '../../src/modules/remembered-sign-ins/account.ts';
+import { renderOwnFactor } from '../../src/modules/second-factor/account.ts';
 import { renderOwnWallet } from '../../src/modules/wallets/account.ts';
 import { renderNewWallet } from '../../src/modules/wallets/pages/wallet-form.ts';
 import type { Language } from '../../src/texts/texts.ts';
@@ -230,11 +231,19 @@ function formView(language: Language) {
   };
 }
 
+const FACTOR = {
+  createdAt: new Date('2026-10-02T00:00:00Z'),
+  lastUsedAt: new Date('2026-11-19T00:00:00Z'),
+  countsFrom: null,
+  recoveryCodesLeft: 7,
+};
+
 /** What other parts show. */
 function waysOf(language: Language) {
   const view = formView(language);
   return [
     renderPasskeyWays(view, PASSKEYS),
+    renderOwnFactor(view, FACTOR, new Date('2026-11-20T00:00:00Z')),
     renderOwnWallet(view, USER, { hasEmail: true }),
     renderIdentities(view, { identities: IDENTITIES, providers: PROVIDERS, hasEmail: true }),
   ];

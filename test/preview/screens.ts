@@ -26,6 +26,7 @@ import { ACCOUNT_SCREENS, RECOVER_SCREENS } from './account-screens.ts';
 import { BAKERY, SHOP } from './brands.ts';
 import { CONSENT_SCREENS } from './consent-screens.ts';
 import { DEVICE_SCREENS } from './device-screens.ts';
+import { SECOND_FACTOR_SCREENS } from './second-factor-screens.ts';
 
 export interface Screen {
   /** In kebab case, for the name of its file. */
@@ -146,6 +147,13 @@ export const SCREENS: readonly Screen[] = [
       ),
   },
   {
+    name: 'choice-two-factors',
+    render: (language) =>
+      renderChoice(
+        formView(language, { methods: ['email'], ways: [toWayView(PASSKEY)], demand: 'assurance.two', email: '' }),
+      ),
+  },
+  {
     name: 'choice-unmet',
     render: (language) => renderChoice(formView(language, { methods: [], ways: [], demand: 'assurance.unmet' })),
   },
@@ -158,6 +166,7 @@ export const SCREENS: readonly Screen[] = [
   })),
   ...ACCOUNT_SCREENS,
   ...RECOVER_SCREENS,
+  ...SECOND_FACTOR_SCREENS,
   ...DEVICE_SCREENS,
   ...CONSENT_SCREENS,
 ];

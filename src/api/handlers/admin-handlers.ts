@@ -44,6 +44,8 @@ import { listPasskeys, type Passkey } from '../../domain/passkeys/list-passkeys.
 import { createRecoveryLink } from '../../domain/recovery/create-recovery-link.ts';
 import { listRecoveryLinks } from '../../domain/recovery/list-recovery-links.ts';
 import { revokeRecoveryLink } from '../../domain/recovery/revoke-recovery-link.ts';
+import { getSecondFactor } from '../../domain/second-factor/find-second-factor.ts';
+import { resetSecondFactor } from '../../domain/second-factor/remove-second-factor.ts';
 import { listUserSessions } from '../../domain/sessions/list-user-sessions.ts';
 import { addApplicationUser } from '../../domain/users/add-application-user.ts';
 import { createUser } from '../../domain/users/create-user.ts';
@@ -56,7 +58,7 @@ import type { ServiceParts } from '../service-parts.ts';
 import { toGrant, toMessage, toPage } from './to-message.ts';
 
 export function createAdminHandlers(parts: ServiceParts): ServiceHandlers<typeof AdminService> {
-  const { apiKeys, codeKeys, liveSessions, pageTokens, passkeyHost: rpId, providers, tokens } = parts;
+  const { apiKeys, cipher, codeKeys, liveSessions, pageTokens, passkeyHost: rpId, providers, tokens } = parts;
   const onSignedOut = (userId: string) => liveSessions.forgetUser(userId);
   const present = createApplicationPresenter(tokens.issuer);
   const isKnownMethod = (name: string) => isLoginMethod(name) || providers.issuers.has(name);
@@ -100,7 +102,7 @@ export function createAdminHandlers(parts: ServiceParts): ServiceHandlers<typeof
     ...createGroupHandlers(parts),
 
     async batchCreateUsers(call, fields) {
-      const results = await batchCreateUsers(call, { issuers: providers.issuers, onSignedOut, rpId }, fields);
+      const results = await batchCreateUsers(call, { cipher, issuers: providers.issuers, onSignedOut, rpId }, fields);
       return { results: results.map(toMessage) };
     },
     createUser: async (call, fields) => ({ user: toMessage(await createUser(call, fields)) }),
@@ -133,6 +135,11 @@ export function createAdminHandlers(parts: ServiceParts): ServiceHandlers<typeof
     deleteUserIdentity: (call, fields) => deleteUserIdentity(call, fields),
     listPasskeys: async (call, fields) => ({ passkeys: (await listPasskeys(call, fields)).map(toPasskey) }),
     deletePasskey: (call, fields) => deletePasskeyByOperator(call, fields),
+    async getSecondFactor(call, fields) {
+      const found = await getSecondFactor(call, fields);
+      return found ? { secondFactor: toMessage(found) } : {};
+    },
+    resetSecondFactor: async (call, fields) => liveSessions.forgetUser(await resetSecondFactor(call, fields)),
 
     async createRecoveryLink(call, fields) {
       const { recoveryLink, ...secrets } = await createRecoveryLink(call, parts, fields);

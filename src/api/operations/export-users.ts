@@ -30,6 +30,7 @@ const ROW = {
   applications: t.json<string[]>(),
   identities: t.json<{ provider: string; subject: string }[]>(),
   passkeys: t.json<Record<string, unknown>[]>(),
+  hasSecondFactor: t.boolean,
 };
 
 interface ExportParts extends CallLog {
@@ -61,8 +62,9 @@ const FIRST_ID = '00000000-0000-0000-0000-000000000000';
 
 /** Leaves out what the user does not have. */
 function toLine({ createdAt, ...row }: RowOfType<typeof ROW>): string {
-  const { id, externalId, email, emailVerified, name, profileImage, isActive, walletAddress, attributes, ...lists } =
+  const { id, externalId, email, emailVerified, name, profileImage, isActive, walletAddress, attributes, ...others } =
     row;
+  const { hasSecondFactor, ...lists } = others;
   const line = {
     id,
     ...(externalId !== null && { externalId }),
@@ -75,6 +77,7 @@ function toLine({ createdAt, ...row }: RowOfType<typeof ROW>): string {
     walletAddress,
     ...(attributes !== null && { attributes }),
     ...lists,
+    ...(hasSecondFactor && { hasSecondFactor }),
   };
   return `${JSON.stringify(line)}\n`;
 }
@@ -90,7 +93,7 @@ const toBase64Url = (bytes: SQL) =>
 const selectUsers = statement('select_users_to_export', ROW)`
   with page as (
     select id, external_id, email, email_verified_at is not null as email_verified, name, profile_image, created_at,
-      deactivated_at is null as is_active, wallet_address, attributes
+      deactivated_at is null as is_active, wallet_address, attributes, has_second_factor
     from users where deleted_at is null and id > ${p.uuid('afterId')} order by id limit ${p.integer('limit')}
   ), added as (
     select user_id, json_agg(application_id order by application_id) as applications from added_users

@@ -5,6 +5,7 @@ import type { Database } from '../../database/pool/database.ts';
 import type { Call } from '../../domain/core/call.ts';
 import { invalidField, ServiceError } from '../../domain/core/errors.ts';
 import { check, oneOf, orDefault } from '../../domain/core/validation.ts';
+import type { RowCipher } from '../../domain/crypto/aes-gcm.ts';
 import type { ProviderNames } from '../../domain/identities/provider-names.ts';
 import { onConflictRule } from '../../domain/imports/batch-create-users.ts';
 import { importInOrder, readOrFail } from '../../domain/imports/import-in-order.ts';
@@ -30,6 +31,7 @@ const rules = { dryRun: flag, notify: flag, onConflict: onConflictRule };
 
 interface ImportParts extends CallLog, Pick<Call, 'notices' | 'onMessage'> {
   readonly adminKeys: AdminKeys;
+  readonly cipher: RowCipher;
   readonly clock: () => Date;
   readonly closing: AbortSignal;
   readonly database: Database;
@@ -49,8 +51,8 @@ export function createUserImport(parts: ImportParts): HttpRoute {
     isRunning = true;
     context.allowLongBody();
     try {
-      const { onSignedOut, passkeyHost: rpId, providers } = parts;
-      await importBody(parts, context, actor, { ...options, issuers: providers.issuers, onSignedOut, rpId });
+      const { cipher, onSignedOut, passkeyHost: rpId, providers } = parts;
+      await importBody(parts, context, actor, { ...options, cipher, issuers: providers.issuers, onSignedOut, rpId });
     } finally {
       isRunning = false;
     }

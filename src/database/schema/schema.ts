@@ -124,6 +124,8 @@ export const users = pgTable(
     voidUndoLinks: instantRanges('void_undo_links'),
     /** How many cut-offs have ended every sign-in. Here, because who waits for this row's lock sees the latest values. */
     cutoffCount: integer('cutoff_count').notNull().default(0),
+    /** Whether the user has a row in `totp_secrets`, which may not count yet. Here, because every sign-in reads this row. */
+    hasSecondFactor: boolean('has_second_factor').notNull().default(false),
     /** A deactivated user cannot sign in. */
     deactivatedAt: instant('deactivated_at'),
     deletedAt: instant('deleted_at'),

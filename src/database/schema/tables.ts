@@ -14,6 +14,7 @@ import { OPERATIONS_TABLES } from './operations-schema.ts';
 import { PASSKEY_TABLES } from './passkey-schema.ts';
 import { RECOVERY_TABLES } from './recovery-schema.ts';
 import { CORE_TABLES } from './schema.ts';
+import { SECOND_FACTOR_TABLES } from './second-factor-schema.ts';
 import { SESSION_TABLES } from './session-schema.ts';
 import type { TableFacts } from './table-facts.ts';
 import { WEBHOOK_TABLES } from './webhook-schema.ts';
@@ -23,6 +24,7 @@ export const TABLES: readonly TableFacts[] = [
   ...LOGIN_TABLES,
   ...OIDC_TABLES,
   ...PASSKEY_TABLES,
+  ...SECOND_FACTOR_TABLES,
   ...IDENTITY_TABLES,
   ...GROUP_TABLES,
   ...CORE_TABLES,

@@ -22,6 +22,11 @@ export const PAGE_ERRORS = {
   UNKNOWN_WALLET: ['not_found', 'Unknown wallet'],
   SIGN_IN_NOT_REMEMBERED: ['unauthenticated', 'Sign-in not remembered'],
   WRONG_CODE: ['unauthenticated', 'Wrong code'],
+  HELD_SIGN_IN_ENDED: ['unauthenticated', 'The first step has expired'],
+  SECOND_FACTOR_NEEDED: ['failed_precondition', 'Second factor needed'],
+  SECOND_FACTOR_USED: ['failed_precondition', 'Code already used; wait for the next one'],
+  TOO_MANY_ATTEMPTS: ['resource_exhausted', 'Too many attempts'],
+  WRONG_SECOND_FACTOR: ['unauthenticated', 'Wrong code of the second factor'],
 
   // Errors of the console.
   CHANGED_MEANWHILE: ['failed_precondition', 'Changed meanwhile'],
@@ -146,6 +151,8 @@ interface ErrorOptions {
 interface RefusedAttempt {
   /** The user about whom it has proved something. */
   readonly userId?: string | null;
+  /** How the first step was taken, if the second was refused. */
+  readonly method?: string;
   /** Why it was refused, if the reason of the error does not say it. */
   readonly cause?: AttemptCause;
 }

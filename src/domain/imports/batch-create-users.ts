@@ -17,7 +17,7 @@ const rules = {
 /** Creates users as an import does, and returns the result of each, in their order. Each user stands or falls alone. */
 export async function batchCreateUsers(
   call: Call,
-  target: Pick<ImportOptions, 'issuers' | 'onSignedOut' | 'rpId'>,
+  target: Pick<ImportOptions, 'cipher' | 'issuers' | 'onSignedOut' | 'rpId'>,
   request: Unchecked<keyof typeof rules>,
 ): Promise<readonly LineResult[]> {
   const { users, onConflict, notify: notifies, dryRun } = check(request, rules);

@@ -7,15 +7,13 @@ import { deactivateUser, reactivateUser } from '../lifecycle/end-user.ts';
 import { markEmailVerified } from '../users/mark-email-verified.ts';
 import { removeIfErased } from '../users/personal-data.ts';
 import { updateUser } from '../users/update-user.ts';
-import { insertUsers, type PlacedLine } from './insert-users.ts';
-import { findKnown, type Issuers, isBeyondGroups, type Known, uniqueKeysOf } from './known.ts';
+import { type InsertOptions, insertUsers, type PlacedLine } from './insert-users.ts';
+import { findKnown, isBeyondGroups, type Known, uniqueKeysOf } from './known.ts';
 import type { UserLine } from './user-line.ts';
 
-export interface ImportOptions {
+export interface ImportOptions extends InsertOptions {
   readonly dryRun: boolean;
   readonly onConflict: 'skip' | 'update' | 'fail';
-  readonly notifies: boolean;
-  readonly issuers: Issuers;
   /** The host that passkeys belong to. */
   readonly rpId: string;
   readonly onSignedOut: (userId: string) => void;

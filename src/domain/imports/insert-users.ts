@@ -4,11 +4,19 @@ import { sql } from 'drizzle-orm';
 import { p, statement } from '../../database/sql/template.ts';
 import { auditEvent, noApplication } from '../audit/audit-event.ts';
 import type { Call } from '../core/call.ts';
+import type { RowCipher } from '../crypto/aes-gcm.ts';
 import { announce, HAS_MESSAGES, messagesOf, notified } from '../outbox/insert-message.ts';
 import { userAdded } from '../outbox/user-messages.ts';
 import { youngUntil } from '../users/counts-from.ts';
 import type { Issuers, Known } from './known.ts';
 import type { UserLine } from './user-line.ts';
+
+export interface InsertOptions {
+  /** Encrypts the secrets of authenticator apps. */
+  readonly cipher: RowCipher;
+  readonly issuers: Issuers;
+  readonly notifies: boolean;
+}
 
 /** A line with the user that it is about. `isNew` if there is no such user yet. */
 export interface PlacedLine {
@@ -22,7 +30,7 @@ export async function insertUsers(
   { run, now, onMessage }: Call,
   placed: readonly PlacedLine[],
   known: Known,
-  { issuers, notifies }: { readonly issuers: Issuers; readonly notifies: boolean },
+  { cipher, issuers, notifies }: InsertOptions,
 ): Promise<void> {
   const parameters = {
     now,
@@ -46,6 +54,11 @@ export async function insertUsers(
         public_key: publicKey.toString('hex'),
       })),
     ),
+    secrets: placed.flatMap(({ userId, line: { totpSecret } }) => {
+      const id = randomUUID();
+      const sealed = totpSecret !== null && cipher.encrypt(totpSecret, { applicationId: userId, id });
+      return sealed ? [{ user_id: userId, id, sealed: sealed.toString('hex') }] : [];
+    }),
   };
   if (!notifies) return void (await run(insert, parameters));
   const [inserted] = await run(insertAndNotify, parameters);
@@ -65,6 +78,7 @@ function toUser({ line, userId }: PlacedLine, now: Date) {
     created_at: createdAt,
     email_verified_at: line.emailVerified ? createdAt : null,
     deactivated_at: line.isActive ? null : now,
+    has_second_factor: line.totpSecret !== null,
     audit_id: randomUUID(),
   };
 }
@@ -73,12 +87,12 @@ const inserts = sql`
   given as (
     select * from jsonb_to_recordset(${p.jsonb('users')}) as u (id uuid, email text, name text, profile_image text,
       wallet_address text, external_id text, attributes jsonb, created_at timestamptz, email_verified_at timestamptz,
-      deactivated_at timestamptz, audit_id uuid)
+      deactivated_at timestamptz, has_second_factor boolean, audit_id uuid)
   ), created as (
     insert into users (id, email, name, profile_image, wallet_address, external_id, attributes, created_at,
-      email_verified_at, deactivated_at)
+      email_verified_at, deactivated_at, has_second_factor)
     select id, email, name, profile_image, wallet_address, external_id, nullif(attributes, 'null'), created_at,
-      email_verified_at, deactivated_at
+      email_verified_at, deactivated_at, has_second_factor
     from given returning *
   ), added as (
     insert into added_users (application_id, user_id, added_at)
@@ -107,6 +121,15 @@ const inserts = sql`
       "rpId" text, "signCount" bigint, transports text[], aaguid uuid, "backupEligible" boolean, "backedUp" boolean,
       "userVerified" boolean, name text)
     on conflict do nothing
+  ), secured as (
+    insert into totp_secrets (user_id, id, sealed, last_step, created_at)
+    select user_id, id, decode(sealed, 'hex'), 0, ${p.instant('now')}
+    from jsonb_to_recordset(${p.jsonb('secrets')}) as s (user_id uuid, id uuid, sealed text)
+    on conflict do nothing
+    returning user_id
+  ), marked as (
+    -- Users who were there: a new one is not seen here.
+    update users u set has_second_factor = true from secured where u.id = secured.user_id
   ), ${auditEvent({ resource: sql`id`, from: sql`given`, applicationId: noApplication, id: sql`audit_id` })}`;
 
 const insert = statement('insert_lines')`with ${inserts} select from created limit 1`;

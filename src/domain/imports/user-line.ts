@@ -20,6 +20,16 @@ import {
 } from '../core/validation.ts';
 import { profileRules } from '../users/user.ts';
 
+const BASE32 = /^[A-Za-z2-7]{16,103}$/;
+const totpText = text({ max: 103 });
+
+/** Accepts the secret of an authenticator app, of 80 to 512 bits, and returns it in capitals. */
+const totpSecret: Rule<string> = rule({ ...totpText.schema, pattern: BASE32.source }, (value) => {
+  const secret = totpText(value);
+  if (!BASE32.test(secret)) throw new Unacceptable('must be Base32 of 80 to 512 bits');
+  return secret.toUpperCase();
+});
+
 /** Accepts bytes in base64url. */
 function base64Url(max: number): Rule<Buffer> {
   const anyText = text({ max: Math.ceil((max * 4) / 3), format: 'base64url' });
@@ -57,6 +67,9 @@ const rules = {
     [],
   ),
   passkeys: orDefault(listOf(passkey, { min: 0, max: 10 }), []),
+  totpSecret: optional(totpSecret),
+  /** As in an export, which has no secret. Ignored. */
+  hasSecondFactor: orDefault(boolean, false),
 };
 
 export interface UserLine extends Checked<typeof rules> {

@@ -47,6 +47,7 @@ export async function deleteUser(call: Call, request: Request): Promise<string> 
   const { userId } = await end(call, markUserDeleted, request);
   // Deletes rows that other statements have added meanwhile, which the statement above could not see.
   await call.run(deletePasskeysOfDeleted, { userId });
+  await call.run(deleteSecondFactorOfDeleted, { userId });
   await call.run(deleteIdentitiesOfDeleted, { userId });
   return userId;
 }
@@ -155,6 +156,16 @@ export const deletePasskeysOfDeleted = statement('delete_passkeys_of_deleted_use
   delete from passkeys k using users
   where users.id = ${p.uuid('userId')} and users.deleted_at is not null and k.user_id = users.id`;
 
+const deleteSecondFactorOfDeleted = statement('delete_second_factor_of_deleted_user')`
+  with owner as (
+    select id from users where id = ${p.uuid('userId')} and deleted_at is not null
+  ), secrets_left as (
+    delete from totp_secrets t using owner where t.user_id = owner.id
+  ), codes_left as (
+    delete from recovery_codes c using owner where c.user_id = owner.id
+  )
+  update users u set has_second_factor = false from owner where u.id = owner.id and u.has_second_factor`;
+
 const eraseProfile = createErasure('erase_user');
 
 /** @param condition selects a row if the user is to be erased. Parameter: userId. */
@@ -168,7 +179,8 @@ export function createErasure(name: string, condition = sql`select 1 as one`) {
   ), ${auditOf(sql`known where deleted_at is null or email <> '' or wallet_address <> ''`)}, erased as (
     update users u set email = '', name = null, profile_image = null, wallet_address = '', email_verified_at = null,
       external_id = null, attributes = null,
-      wallet_linked_at = null, passkey_removed_at = null, email_changed_at = null, void_undo_links = null, deleted_at = coalesce(u.deleted_at, ${p.instant('now')}),
+      wallet_linked_at = null, passkey_removed_at = null, email_changed_at = null, void_undo_links = null,
+      has_second_factor = false, deleted_at = coalesce(u.deleted_at, ${p.instant('now')}),
       cutoff_count = u.cutoff_count + 1
     from known where u.id = known.id
   ), ${cutOffUserSessions(sql`known`)}, codes as (

@@ -20,6 +20,7 @@ import {
 } from './complete-login.ts';
 import { COMPLETED_INTENT, completedIntent } from './completed-intent.ts';
 import type { StoredLoginCode } from './find-latest-code.ts';
+import { hasSecondFactor } from './held-sign-in.ts';
 import { originParameters, rememberOrigin, upsertOrigins } from './known-origins.ts';
 import type { LoginCodeSettings } from './login-code.ts';
 import type { LoginIntent } from './login-intent.ts';
@@ -103,8 +104,10 @@ export async function completeEmailLogin(
   const how = { method: 'email', ...toSignInOrigin(browser) } as const;
   const completeAs = (userId: string) =>
     provingUser(userId, async () => {
-      if (walletAddress) await linkWallet(call, { userId, walletAddress, email }, intent);
-      if (identity) await linkIdentity(call, identity, { userId, email }, { ...BY_CODE, origin: intent });
+      // With a second factor, whoever reads the e-mails has shown too little to add another way to sign in.
+      const mayLink = (walletAddress || identity) && !(await hasSecondFactor(call, userId));
+      if (mayLink && walletAddress) await linkWallet(call, { userId, walletAddress, email }, intent);
+      if (mayLink && identity) await linkIdentity(call, identity, { userId, email }, { ...BY_CODE, origin: intent });
       return completeLogin(call, tokens, { loginIntentId, userId }, { how, proved: { email } });
     });
   // Another login may have created a user with this address since the code was sent.

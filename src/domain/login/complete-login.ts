@@ -15,6 +15,7 @@ import { spellingsOf } from '../users/find-user-by-email.ts';
 import { removeIfErased } from '../users/personal-data.ts';
 import { acceptInvitation, noteEntryOnBehalf } from './accept-invitation.ts';
 import { COMPLETED_INTENT, completedIntent, laterThanCutoffs } from './completed-intent.ts';
+import { holdSignIn } from './held-sign-in.ts';
 import type { LoginCodeSettings } from './login-code.ts';
 import { requireOpenIntent } from './login-intent.ts';
 import { isProvedUser, isUserById, type ProofParameters, type Proved, requireAccess } from './proved-user.ts';
@@ -59,7 +60,7 @@ export interface OwnSignIn {
  * found`, also if the proved wallet or identity no longer belongs to the user; `Code no longer valid` instead if an
  * e-mail address was proved; `Sign-in not fresh` on behalf of a user if the application demands a fresh sign-in; `Access
  * not allowed` if the application is restricted and nobody has let the user in; `Assurance not met` if the login demands
- * more
+ * more; `Second factor needed` if the sign-in is held
  */
 export async function completeLogin(
   call: Call,
@@ -153,22 +154,22 @@ export async function completeLoginElsewhere(
 }
 
 /** Completes an intent that the usual statement has left open, or throws why it cannot be completed. */
-async function completeOrRefuse(
-  call: Call,
-  parameters: ProofParameters &
-    Pick<OwnSignIn, 'assurance'> & { readonly loginIntentId: string; readonly onBehalfBy: string | null },
-) {
+async function completeOrRefuse(call: Call, parameters: ProofParameters & HowSignedIn & Omit<WhoSignsIn, 'userId'>) {
   const open = await requireOpenIntent(call, parameters.loginIntentId);
   const { applicationId, restrictAccess, prompt, maxAgeSeconds, requiredAssurance } = open;
   const isFresh = prompt !== '' || maxAgeSeconds !== null;
   if (parameters.onBehalfBy !== null && isFresh) throw new ServiceError('SIGN_IN_NOT_FRESH');
-  if (parameters.assurance < requiredAssurance) throw new ServiceError('ASSURANCE_NOT_MET');
+  const suffices = parameters.assurance >= requiredAssurance;
+  const isOnPage = parameters.answerDigest !== null;
+  if (!suffices && !isOnPage) throw new ServiceError('ASSURANCE_NOT_MET');
   if (restrictAccess) {
     const [completed] = await call.run(completeRestrictedIntent, { ...parameters, applicationId });
     if (completed) return completed;
     await requireAccess(call, { ...parameters, applicationId });
   }
-  return undefined;
+  const completed = isOnPage ? await holdSignIn(call, open, parameters) : undefined;
+  if (!suffices) throw new ServiceError('ASSURANCE_NOT_MET');
+  return completed;
 }
 
 /** Returns the origin that a page other than Usher's has passed on. It may pass the address or the user agent alone. */
@@ -216,8 +217,9 @@ interface CompletedLogin extends Omit<RowOfType<typeof COMPLETED_INTENT>, 'isInv
 }
 
 const ofUser = (isProved: SQL) => ({
-  condition: sql`(${p.text('onBehalfBy')}::text is null or i.prompt = '' and i.max_age_seconds is null)
-    and exists (select 1 from users u where ${isProved})`,
+  user: sql`users u where ${isProved}`,
+  owes: 'u' as const,
+  condition: sql`(${p.text('onBehalfBy')}::text is null or i.prompt = '' and i.max_age_seconds is null)`,
   completedAt: laterThanCutoffs,
   authenticatedAt: p.instant('authenticatedAt'),
   assurance: p.integer('assurance'),

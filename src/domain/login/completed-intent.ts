@@ -5,6 +5,7 @@ import { applications } from '../../database/schema/schema.ts';
 import { statementInstant } from '../../database/sql/instants.ts';
 import { nullable, p, t } from '../../database/sql/template.ts';
 import { auditEvent } from '../audit/audit-event.ts';
+import { TWO_FACTORS } from '../core/assurance.ts';
 import { hasInvitation } from './accept-invitation.ts';
 
 /** The row of a login intent that a statement has just completed: all columns of the CTE `completed`. */
@@ -41,13 +42,16 @@ export const originAssignments = sql`browser_digest = ${p.bytes('browserDigest')
 export const requiredAssurance = sql`greatest(i.required_assurance, a.required_assurance)`;
 
 /**
- * Returns two CTEs: `completed` completes an open intent of an existing application if the condition holds, the level of
- * the sign-in suffices, and the application lets everybody in, unless `access` says whom. `audit` records that.
+ * Returns two CTEs: `completed` completes an open intent of an existing application if there is the user, the level of
+ * the sign-in suffices, and the application lets everybody in, unless `access` says whom. `audit` records that. On
+ * Usher's pages, a user with a second factor does not sign in by the first alone: `holdSignIn` then keeps the sign-in.
  * `completedAt` is an instant of Postgres, because cut-offs are, with which it is compared.
  * Parameters: all of `HowSignedIn`, loginIntentId, userId, now, instant.
  */
 export function completedIntent({
-  condition,
+  user,
+  owes,
+  condition = sql`true`,
   access = sql`not a.restrict_access`,
   completedAt = statementInstant,
   authenticatedAt = sql`i.authenticated_at`,
@@ -55,7 +59,11 @@ export function completedIntent({
   passkeyId = sql`null`,
   onBehalfBy,
 }: {
-  condition: SQL;
+  /** Has a row if the user may sign in: the SQL after `from`, with a condition. */
+  user: SQL;
+  /** The name of that row of `users`. Null if the statement itself decides whether the user owes a second factor. */
+  owes: 'u' | 'users' | null;
+  condition?: SQL;
   access?: SQL;
   completedAt?: SQL;
   authenticatedAt?: SQL;
@@ -69,6 +77,10 @@ export function completedIntent({
     applicationId: sql`application_id`,
     ...(onBehalfBy && { onBehalfBy }),
   };
+  const owesNothing = owes
+    ? sql` and (not ${sql.raw(owes)}.has_second_factor or ${assurance} >= ${sql.raw(String(TWO_FACTORS))}
+        or ${p.bytes('answerDigest')}::bytea is null)`
+    : sql``;
   return sql`completed as (
     update login_intents i
     set completed_at = ${completedAt}, authenticated_at = ${authenticatedAt}, user_id = ${p.uuid('userId')},
@@ -77,7 +89,8 @@ export function completedIntent({
     from applications a
     where i.id = ${p.uuid('loginIntentId')} and i.completed_at is null and i.expires_at > ${p.instant('now')}
       and a.id = i.application_id and a.deleted_at is null and ${access}
-      and ${assurance} >= ${requiredAssurance} and ${condition}
+      and ${assurance} >= ${requiredAssurance}
+      and exists (select 1 from ${user}${owesNothing}) and ${condition}
     returning i.application_id, i.redirect_uri, i.state, i.prompt, i.response_mode, i.completed_at, i.authenticated_at,
       i.assurance, i.client_id as for_client, i.client_name, a.client_id, a.single_sign_on, ${hasInvitation} as is_invited
   ), ${auditEvent(audit)}`;

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { sql } from 'drizzle-orm';
 import { loginCodes } from '../../database/schema/login-schema.ts';
 import { p, statement } from '../../database/sql/template.ts';
+import { TWO_FACTORS } from '../core/assurance.ts';
 import type { Call } from '../core/call.ts';
 import { ServiceError } from '../core/errors.ts';
 import { check, emailAddress, type Unchecked, uuid } from '../core/validation.ts';
@@ -77,7 +78,7 @@ export async function createLoginCode(
 ): Promise<LoginCode & LoginCodeFacts> {
   const { loginIntentId, email } = check(request, rules);
   const { link = '' } = request;
-  const intent = await requireOpenIntent(call, loginIntentId, 'email');
+  const intent = await requireOpenIntent(call, loginIntentId, 'email', TWO_FACTORS);
   const { applicationId } = intent;
   // Asked for users, too, so that the answer takes the same time.
   const refusal = signUps.findRefusal(intent, email);

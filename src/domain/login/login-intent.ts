@@ -58,7 +58,7 @@ export async function findLoginIntent({ run }: Call, id: string): Promise<LoginI
  * Returns the intent if it is open.
  *
  * @param method if given, the application must allow this sign-in method, and the login no more than it can show
- * @param highest the highest level that the method can show
+ * @param highest the highest level that the method can show, with a second step
  * @throws ServiceError `Login intent not found`, `Login intent already completed`, `Login intent expired`, `Login
  * method not enabled`, `Assurance not met`
  */

@@ -1,3 +1,4 @@
+import { TWO_FACTORS } from '../core/assurance.ts';
 import type { Call } from '../core/call.ts';
 import { ServiceError } from '../core/errors.ts';
 import { check, identifier, type Unchecked, uuid } from '../core/validation.ts';
@@ -23,7 +24,7 @@ export async function nameNewUser(
   request: Unchecked<keyof typeof rules> & { readonly link?: string },
 ): Promise<Completion> {
   const { loginIntentId, name } = check(request, rules);
-  const intent = await requireOpenIntent(call, loginIntentId, 'email');
+  const intent = await requireOpenIntent(call, loginIntentId, 'email', TWO_FACTORS);
   const { applicationId } = intent;
   const latest = await findLatestCode(call, { applicationId, loginIntentId, browserDigest: browser.digest });
   const isEntered = latest?.isRedeemed && latest.expiresAt > call.now;

@@ -74,7 +74,7 @@ function bucketsOf({ keys, limitFactor = 1 }: HmacKeys, address: string, limit: 
   });
 }
 
-async function returnPermits({ run }: Call, buckets: readonly Bucket[]): Promise<void> {
+export async function returnPermits({ run }: Call, buckets: readonly Bucket[]): Promise<void> {
   for (const { key, intervalMs } of buckets) await run(drainBucket, { key, intervalMs });
 }
 

@@ -41,6 +41,7 @@ const REFUSALS = [
   'UNKNOWN_WALLET',
   'USER_NOT_FOUND',
   'WALLET_ALREADY_LINKED',
+  'WRONG_SECOND_FACTOR',
 ] as const satisfies readonly ErrorReason[];
 
 export type AttemptReason = (typeof REFUSALS)[number] | AttemptCause;

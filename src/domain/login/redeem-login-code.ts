@@ -1,3 +1,4 @@
+import { TWO_FACTORS } from '../core/assurance.ts';
 import type { Call } from '../core/call.ts';
 import { ServiceError } from '../core/errors.ts';
 import { check, type Unchecked, uuid } from '../core/validation.ts';
@@ -27,7 +28,7 @@ export async function redeemLoginCode(
   request: Unchecked<keyof typeof rules> & { readonly link?: string },
 ): Promise<Completion | undefined> {
   const { loginIntentId, code } = check(request, rules);
-  const intent = await requireOpenIntent(call, loginIntentId, 'email');
+  const intent = await requireOpenIntent(call, loginIntentId, 'email', TWO_FACTORS);
   const { applicationId } = intent;
   const latest = await findLatestCode(call, { applicationId, loginIntentId, browserDigest: browser.digest });
   if (!latest) throw new ServiceError('CODE_NOT_VALID');

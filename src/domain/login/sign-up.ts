@@ -83,7 +83,8 @@ const insertUserAndComplete = statement('sign_up', COMPLETED_INTENT)`
     select ${p.text('issuer')}, ${p.text('subject')}, id, ${p.text('provider')}, ${p.instant('now')}
     from created where ${p.text('issuer')} is not null
   ), ${completedIntent({
-    condition: sql`exists (select 1 from created)`,
+    user: sql`created`,
+    owes: null,
     authenticatedAt: p.instant('authenticatedAt'),
     assurance: p.integer('assurance'),
   })}

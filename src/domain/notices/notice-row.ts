@@ -29,7 +29,11 @@ const ROWS: Readonly<Partial<Record<NoticeKind, AccountRow | ((notice: NoticeFac
   passkeyAdded: ({ id }) => toPasskeyRow(id),
   passkeyRemoved: 'ways',
   recovered: 'ways',
+  recoveryCodeUsed: 'ways',
   recoveredFormer: 'ways',
+  secondFactorAdded: 'ways',
+  secondFactorFailed: 'ways',
+  secondFactorRemoved: 'ways',
   walletLinked: 'wallet',
   walletRemoved: 'ways',
 };

@@ -22,8 +22,12 @@ export type NoticeKind =
   | 'passkeyRemoved'
   | 'recovered'
   | 'recoveredFormer'
+  | 'recoveryCodeUsed'
   | 'recoveryFailed'
   | 'recoveryStarted'
+  | 'secondFactorAdded'
+  | 'secondFactorFailed'
+  | 'secondFactorRemoved'
   | 'walletLinked'
   | 'walletRemoved';
 

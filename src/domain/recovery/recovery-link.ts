@@ -2,7 +2,7 @@ import { type SQL, sql } from 'drizzle-orm';
 import { recoveryLinks } from '../../database/schema/recovery-schema.ts';
 import { columnsOf, nullable, p, type RowOfType, t } from '../../database/sql/template.ts';
 
-/** What a person may have lost, and the use of a link removes. Users have no second factor yet: it removes nothing. */
+/** What a person may have lost, and the use of a link removes. */
 export const REMOVALS = ['ADDRESS', 'PASSKEYS', 'SECOND_FACTOR', 'WALLET', 'IDENTITIES'] as const;
 
 export type Removal = (typeof REMOVALS)[number];

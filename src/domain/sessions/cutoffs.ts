@@ -210,8 +210,8 @@ export function cutOffSid(target: SQL): SQL {
 }
 
 /**
- * Returns the CTEs `ended`, `cutoff`, `consents_ended`, `forgotten` and `unfinished`. They delete the sessions, consents
- * and remembered sign-ins of a user, and write a cut-off for every application. A job looks for what comes later.
+ * Returns the CTEs `ended`, `held_ended`, `cutoff`, `consents_ended`, `forgotten` and `unfinished`. They delete the
+ * sessions, consents, held and remembered sign-ins of a user, and write a cut-off for every application. A job looks for what comes later.
  * `isConsentAfterCutoff` ends a consent that is given meanwhile; the cut-off expires, so it does not suffice for the
  * others. The CTE `target` has locked the user, whose ID is its column `id`, and added
  * one to `cutoff_count`. A sign-in before the lock is ended, too. Parameters: cutoffExpiresAt, instant.
@@ -220,9 +220,14 @@ export function cutOffUserSessions(target: SQL): SQL {
   return sql`ended as (
     delete from sessions s using ${target} t where s.user_id = t.id
     returning s.application_id, s.user_id, s.expires_at, s.authenticated_at
+  ), held_ended as (
+    -- Before the instant of the cut-off: who deletes the row first completes the sign-in, or ends it.
+    delete from held_sign_ins h using ${target} t where h.user_id = t.id
+    returning h.proved_at
   ), cutoff as (
     insert into user_cutoffs as c (user_id, cutoff_at, expires_at)
-    select id, greatest((select max(authenticated_at) from ended), ${presentInstant}), ${p.instant('cutoffExpiresAt')}
+    select id, greatest((select max(authenticated_at) from ended), (select max(proved_at) from held_ended),
+      ${presentInstant}), ${p.instant('cutoffExpiresAt')}
     from ${target} ${onConflictMove(sql`user_id`)}
   ), consents_ended as (
     delete from consents c using ${target} t where c.user_id = t.id

@@ -7,7 +7,7 @@
 import { type SQL, sql } from 'drizzle-orm';
 import { DAY_MS } from '../../database/schema/table-facts.ts';
 import { p } from '../../database/sql/template.ts';
-import { ONE_FACTOR, PHISHING_RESISTANT } from '../core/assurance.ts';
+import { ONE_FACTOR, PHISHING_RESISTANT, TWO_FACTORS } from '../core/assurance.ts';
 import type { Call } from '../core/call.ts';
 import { LINK_DAYS } from '../notices/due-notices.ts';
 
@@ -60,6 +60,7 @@ const hasAnyPasskey = sql`(select count(*) from passkeys where user_id = ${p.uui
 export function isStrongEnough(level: SQL, hasPasskey: SQL = hasAnyPasskey): SQL {
   return sql`${p.integer('addingAssurance')} >= least(${level}, case
     when ${hasPasskey} or users.passkey_removed_at > ${p.instant('removedBefore')} then ${sql.raw(String(PHISHING_RESISTANT))}
+    when users.has_second_factor then ${sql.raw(String(TWO_FACTORS))}
     else ${sql.raw(String(ONE_FACTOR))} end)`;
 }
 

@@ -40,5 +40,5 @@ const OF_NEXT_PAGE: readonly AttemptReason[] = ['LOGIN_INTENT_COMPLETED', 'LOGIN
 export async function keepRefusal(request: LoginRequest, method: string, error: ServiceError): Promise<void> {
   const reason = attemptReasonOf(error);
   if (!reason || OF_NEXT_PAGE.includes(reason)) return;
-  await keepAttempt(request, reason, { method, userId: error.attempt?.userId });
+  await keepAttempt(request, reason, { method: error.attempt?.method ?? method, userId: error.attempt?.userId });
 }

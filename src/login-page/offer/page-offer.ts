@@ -87,6 +87,7 @@ export interface AccountPage {
   /** Asks for a new sign-in, and then returns to the account page. */
   beginLogin(request: LoginRequest): Promise<void>;
   redirect(request: LoginRequest, path: '' | `/${string}`, query?: AccountQuery): void;
+  viewOf(request: LoginRequest): AccountFormView;
   sendForm(request: LoginRequest, form: AccountForm): void;
   /** Sends a message that a change was made, or why it was not. */
   sendMessage(request: LoginRequest, title: TextKey, text: TextKey): void;

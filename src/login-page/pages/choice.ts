@@ -23,6 +23,14 @@ export function renderChoice(view: FormView): PageContent {
   const hasEmail = methods.includes('email');
   const hasOthers = ways.length > 0;
   const title = view.allowSignUp ? 'choice.title.signUp' : 'choice.title';
+  const email = hasEmail && html`${renderEmailForm(view, 'email')}\n`;
+  const or = hasEmail && hasOthers && html`<div class="or" aria-hidden="true">${language.text('choice.or')}</div>\n`;
+  const others =
+    hasOthers &&
+    html`<div class="ways">
+${ways.map(({ renderForms }) => renderForms(view))}
+</div>
+${ways.flatMap(({ renderNotes }) => renderNotes?.(view) ?? [])}`;
   return {
     language,
     title: language.text(title, { application }),
@@ -30,15 +38,7 @@ export function renderChoice(view: FormView): PageContent {
 ${renderHeading(language.html(title, { application }), renderReturn(view))}
 ${renderDemand(view)}
 ${renderAlert(view.alert)}
-${hasEmail && renderEmailForm(view, 'email')}
-${hasEmail && hasOthers && html`<div class="or" aria-hidden="true">${language.text('choice.or')}</div>`}
-${
-  hasOthers &&
-  html`<div class="ways">
-${ways.map(({ renderForms }) => renderForms(view))}
-</div>
-${ways.flatMap(({ renderNotes }) => renderNotes?.(view) ?? [])}`
-}
+${view.demand === 'assurance.two' ? html`${others}\n${or}${email}` : html`${email}${or}${others}`}
 ${renderAccount(view)}
 ${renderCancel(view)}`,
     footer: renderFooter(view, html`${ways.flatMap(({ renderLinks }) => renderLinks?.(view) ?? [])}`),

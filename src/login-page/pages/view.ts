@@ -29,7 +29,7 @@ export interface LoginView extends PageView {
 }
 
 /** The text for people who may reach what the application demands, by a passkey only or otherwise, or if nothing here does. */
-export type Demand = 'assurance.text' | 'assurance.factors' | 'assurance.unmet';
+export type Demand = 'assurance.text' | 'assurance.factors' | 'assurance.two' | 'assurance.unmet';
 
 /** The data of pages with forms. */
 export interface FormView extends LoginView {

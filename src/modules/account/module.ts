@@ -34,6 +34,7 @@ export const accountModule: Module<AccountConfig> = {
         changing: (form, run) => withOwn(changing(form, run)),
         beginLogin: (request) => beginAccountLogin({ ...request, own }, 'LOGIN'),
         redirect,
+        viewOf,
         sendForm: (request, form) => sendPage(request.context, 200, renderAccountForm(viewOf(request), form)),
         sendMessage: (request, title, text) =>
           sendPage(request.context, 200, renderAccountMessage(viewOf(request), title, text)),

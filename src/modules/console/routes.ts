@@ -48,7 +48,13 @@ import { makeRecoveryLink, revokeRecoveryLinkByForm, showRecovery } from './page
 import { search } from './pages/search.ts';
 import { showUserApplications, USER_ACCESS_ACTIONS } from './pages/user-access.ts';
 import { showUserSessions } from './pages/user-activity.ts';
-import { showRemoveIdentity, showRemovePasskey, showRemoveWallet, WAY_ACTIONS } from './pages/user-ways.ts';
+import {
+  showRemoveIdentity,
+  showRemovePasskey,
+  showRemoveWallet,
+  showResetFactor,
+  WAY_ACTIONS,
+} from './pages/user-ways.ts';
 import {
   createUserByForm,
   END_USER_ACTIONS,
@@ -105,6 +111,7 @@ export const ROUTES: readonly ConsoleRoute[] = [
   post('admin', '/users/:u/applications/remove', USER_ACCESS_ACTIONS.remove, showUser),
   ...getAndPost('admin', '/users/:u/passkeys/:p/remove', showRemovePasskey, WAY_ACTIONS.passkey, SENSITIVE),
   ...getAndPost('admin', '/users/:u/accounts/:i/:s/remove', showRemoveIdentity, WAY_ACTIONS.identity, SENSITIVE),
+  ...getAndPost('admin', '/users/:u/second-factor/reset', showResetFactor, WAY_ACTIONS.factor, SENSITIVE),
   ...getAndPost('admin', '/users/:u/wallet/remove', showRemoveWallet, WAY_ACTIONS.wallet, SENSITIVE),
   post('admin', '/users/:u', USER_ACTIONS.update, showUser),
   ...getAndPost('support', '/users/:u/deactivate', showDeactivate, USER_ACTIONS.deactivate),

@@ -1,6 +1,7 @@
 /** The actions of passkeys: signing in, and adding, renaming and removing them after a sign-in. */
 
 import { ServiceError } from '../../domain/core/errors.ts';
+import { extendCode } from '../../domain/login/extend-code.ts';
 import { takeChangePermit } from '../../domain/login/rate-limit.ts';
 import { findRecentSignIn, requireRecentSignIn } from '../../domain/login/recent-sign-in.ts';
 import { deletePasskey } from '../../domain/passkeys/delete-passkey.ts';
@@ -12,7 +13,6 @@ import { sendPage } from '../../login-page/pages/responses.ts';
 import { leaveSignedIn, redirectToForm } from '../../login-page/redirect-to-form.ts';
 import { answerProblem, showForm, viewLogin } from '../../login-page/show-form.ts';
 import { createCreationOptions } from './domain/creation-options.ts';
-import { extendCode } from './domain/extend-code.ts';
 import { listOwnPasskeys } from './domain/list-own-passkeys.ts';
 import { type PasskeyLoginParts, redeemPasskey } from './domain/redeem-passkey.ts';
 import type { RelyingParty } from './domain/relying-party.ts';

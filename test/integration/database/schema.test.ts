@@ -47,6 +47,8 @@ const GLOBAL_KEYS = {
   audit_outbox_id_application_id_pk: 'id',
   // A browser continues its sign-in in any application that shares sign-ins.
   remembered_sign_ins_pkey: 'token_digest',
+  totp_secrets_pkey: 'user_id',
+  recovery_codes_user_id_digest_pk: 'user_id',
 };
 
 const TABLES_WITHOUT_APPLICATION = [
@@ -60,8 +62,10 @@ const TABLES_WITHOUT_APPLICATION = [
   'muted_addresses',
   'passkeys',
   'rate_limits',
+  'recovery_codes',
   'recovery_links',
   'remembered_sign_ins',
+  'totp_secrets',
   'unfinished_changes',
   'user_cutoffs',
   'user_identities',
@@ -85,7 +89,7 @@ const IMPERSONAL = [
   /^notices\.(kind|language)$/,
   /^passkeys\.(rp_id|transports)$/,
   /^recovery_links\.(removes|status)$/,
-  /^(oidc_grants|remembered_sign_ins|sessions)\.method$/,
+  /^(held_sign_ins|oidc_grants|remembered_sign_ins|sessions)\.method$/,
   // Of a list that operators have chosen.
   /^(consents|login_intents|oidc_grants)\.scope_names$/,
   /^webhook_(queues|signing_keys)\./,

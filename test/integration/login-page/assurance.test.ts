@@ -393,7 +393,7 @@ describe('the login page', () => {
   });
 
   it('sends no code that would not suffice', async () => {
-    const { browser, page } = await fixture.arrive({ of: applications.TWO_FACTORS });
+    const { browser, page } = await fixture.arrive({ of: applications.PHISHING_RESISTANT });
     const sent = mailbox.mails.length;
     expect(await forge({ browser, page }, '/login/email', { email: owner.user.email })).toMatchObject(MORE);
     expect(mailbox.mails).toHaveLength(sent);

@@ -140,7 +140,7 @@ export const ENDINGS_FAULTS: readonly Fault[] = [
   },
   {
     what: 'A passkey in place of one that an undo has removed counts at once',
-    find: 'credentialRemoved(sql`k.user_id is not null`)',
+    find: 'credentialRemoved(sql`k.user_id is not null or s.user_id is not null`)',
     replace: 'credentialRemoved(sql`false`)',
     test: 'test/integration/modules/passkeys/young-passkeys.test.ts',
     title: /removed by the link that undoes a change/,

@@ -82,6 +82,10 @@ function deleteLost(from: SQL): SQL {
     delete from passkeys k using ${from} f where k.user_id = f.id and ${loses('PASSKEYS')} returning k.user_id
   ), identities_left as (
     delete from user_identities i using ${from} f where i.user_id = f.id and ${loses('IDENTITIES')}
+  ), secrets_left as (
+    delete from totp_secrets t using ${from} f where t.user_id = f.id and ${loses('SECOND_FACTOR')}
+  ), recovery_codes_left as (
+    delete from recovery_codes c using ${from} f where c.user_id = f.id and ${loses('SECOND_FACTOR')}
   ), proofs_left as (
     delete from wallet_challenges w using ${from} f where w.address = lower(f.former_wallet) and ${loses('WALLET')}
   ), codes_left as (
@@ -120,7 +124,8 @@ const useLink = statement('use_recovery_link', { isTaken: t.boolean, isUsed: t.b
         else ${rangeOf(sql`null`, sql`f.email_changed_at`)} end,
       wallet_address = case when ${loses('WALLET')} then '' else u.wallet_address end,
       wallet_linked_at = case when ${loses('WALLET')} then null else u.wallet_linked_at end,
-      ${credentialRemoved(loses('PASSKEYS'))}
+      has_second_factor = u.has_second_factor and not ${loses('SECOND_FACTOR')},
+      ${credentialRemoved(sql`${loses('PASSKEYS')} or ${loses('SECOND_FACTOR')}`)}
     from used f
     where u.id = f.id
     returning ${columnsOf(userColumns, 'u')}
@@ -169,9 +174,10 @@ function toNotice(recipient: SQL) {
  */
 const endLate = statement('end_late_of_recovery', { cutoffAt: t.instant, ...HAS_MESSAGES })`
   with owner as (
-    update users u set cutoff_count = u.cutoff_count + 1
+    update users u set cutoff_count = u.cutoff_count + 1,
+      has_second_factor = u.has_second_factor and not 'SECOND_FACTOR' = any(${p.texts('removes')}::text[])
     where u.id = ${p.uuid('userId')} and u.deleted_at is null
-    returning u.id, ${p.texts('removes')} as removes, ${p.text('formerEmail')} as former_email,
+    returning u.id, ${p.texts('removes')}::text[] as removes, ${p.text('formerEmail')} as former_email,
       ${p.text('formerWallet')} as former_wallet
   ), ${deleteLost(sql`owner`)}, ${cutOffUserSessions(sql`owner`)},
   ${messagesOf(sessionsRevoked(sql`ended`))}

@@ -4,6 +4,7 @@ import { showEmail } from '../../../config/email-address.ts';
 import { ServiceError } from '../../../domain/core/errors.ts';
 import { listUserIdentities, type UserIdentity } from '../../../domain/identities/list-identities.ts';
 import { listPasskeys, type Passkey } from '../../../domain/passkeys/list-passkeys.ts';
+import { findSecondFactor, type SecondFactor } from '../../../domain/second-factor/find-second-factor.ts';
 import { showYoung } from '../../../domain/users/counts-from.ts';
 import { getUser } from '../../../domain/users/get-user.ts';
 import type { User } from '../../../domain/users/user.ts';
@@ -31,7 +32,10 @@ async function readWays({ call }: ConsoleRequest, userId: string): Promise<Ways>
 
 export async function renderWays(request: ConsoleRequest, user: User): Promise<Html> {
   const { operator, parts } = request;
-  const { passkeys, identities } = await readWays(request, user.id);
+  const [{ passkeys, identities }, secondFactor] = await Promise.all([
+    readWays(request, user.id),
+    findSecondFactor(request.call, user.id),
+  ]);
   const path = `/users/${user.id}`;
   const mayRemove = includesRole(operator.role, 'admin');
   const items = [
@@ -64,9 +68,23 @@ export async function renderWays(request: ConsoleRequest, user: User): Promise<H
             mayRemove && renderRemove(`${path}/wallet/remove`, html`the wallet`),
           ),
         ]),
+    ...(secondFactor ? [renderFactor(secondFactor, mayRemove && `${path}/second-factor/reset`)] : []),
   ];
   const none = html`<p class="item soft">None.</p>`;
   return renderPanel('ways', 'Ways to sign in', html`${items.length > 0 ? items : none}`, false, 'panel tight');
+}
+
+/** @param reset where it is removed, if the operator may do that */
+function renderFactor(
+  { createdAt, lastUsedAt, countsFrom, recoveryCodesLeft: left }: SecondFactor,
+  reset: string | false,
+): Html {
+  const about = html`Second factor, added ${renderDay(createdAt)}, last used ${renderMoment(lastUsedAt, 'never')}. Recovery codes left: ${String(left)}.`;
+  return renderWay(
+    'Authenticator app',
+    countsFrom ? html`${about} Counts from ${renderDay(countsFrom)}.` : about,
+    reset !== false && renderRemove(reset, html`the authenticator app`),
+  );
 }
 
 function renderWay(name: Html | string, about: Html, remove: Html | false = false, tag?: string): Html {
@@ -112,6 +130,15 @@ export async function showRemoveIdentity(request: ConsoleRequest): Promise<Conso
   });
 }
 
+export async function showResetFactor(request: ConsoleRequest): Promise<ConsolePage> {
+  const user = await getUser(request.call, { userId: request.params.u });
+  return confirm(request, user, await readWays(request, user.id), {
+    name: 'the authenticator app',
+    text: html`Sign-ins do not ask for it any more, its recovery codes stop working, and every sign-in of the user ends.`,
+    keepsWays: true,
+  });
+}
+
 export async function showRemoveWallet(request: ConsoleRequest): Promise<ConsolePage> {
   const user = await getUser(request.call, { userId: request.params.u });
   return confirm(request, user, await readWays(request, user.id), {
@@ -124,10 +151,10 @@ function confirm(
   request: ConsoleRequest,
   user: User,
   { passkeys, identities }: Ways,
-  { name, text }: { readonly name: string; readonly text: Html },
+  { name, text, keepsWays = false }: { readonly name: string; readonly text: Html; readonly keepsWays?: boolean },
 ): ConsolePage {
   const left = passkeys.length + identities.length + (user.walletAddress === '' ? 0 : 1) - 1;
-  const isLast = left <= 0 && !hasCodes(request) && request.parts.config.authPageUrl === undefined;
+  const isLast = !keepsWays && left <= 0 && !hasCodes(request) && request.parts.config.authPageUrl === undefined;
   const person = isolate(user.name ?? showEmail(user.email));
   return renderConfirmation(request, {
     title: `Remove ${name}`,
@@ -140,11 +167,12 @@ function confirm(
   });
 }
 
-const { deletePasskey, deleteUserIdentity, updateUser } = AdminService.method;
+const { deletePasskey, deleteUserIdentity, resetSecondFactor, updateUser } = AdminService.method;
 const backToUser = ({ params }: ConsoleRequest) => `/users/${params.u}?done=way-removed`;
 
 export const WAY_ACTIONS = {
   passkey: createAction(deletePasskey, ({ params }) => ({ userId: params.u, passkeyId: params.p }), backToUser),
+  factor: createAction(resetSecondFactor, ({ params }) => ({ userId: params.u }), backToUser),
   identity: createAction(
     deleteUserIdentity,
     ({ params }) => ({ userId: params.u, issuer: params.i, subject: params.s }),

@@ -48,6 +48,7 @@ export const ACTION_TEXTS: ReadonlyMap<string, ActionText> = new Map([
     EndUserGrant: 'Ended a grant',
     CreateRecoveryLink: 'Made a recovery link',
     RevokeRecoveryLink: 'Revoked a recovery link',
+    ResetSecondFactor: 'Removed a second factor',
   }),
   ...rowsOf('AdminService/', 'group', {
     CreateGroup: 'Created a group',
@@ -107,6 +108,9 @@ export const ACTION_TEXTS: ReadonlyMap<string, ActionText> = new Map([
     continue: 'Signed in as before',
     name: 'Gave a name',
     forget: 'Signed out of this browser',
+    'second-factor': 'Signed in with a second factor',
+    'second-factor/recovery': 'Signed in with a recovery code',
+    'second-factor/new': 'Set up an authenticator app',
   }),
   ...rowsOf('POST /login/', 'passkey', {
     'passkey/new': 'Added a passkey',
@@ -138,6 +142,9 @@ export const ACTION_TEXTS: ReadonlyMap<string, ActionText> = new Map([
     'sessions/end': 'Ended a session',
     'sessions/end-all': 'Signed out everywhere',
     delete: 'Deleted the account',
+    'second-factor/codes': 'Made recovery codes',
+    'second-factor/remove': 'Removed the second factor',
+    'second-factor/added': 'Removed a new second factor',
     'clients/end': 'Ended a client',
   }),
   ...rowsOf('POST /account/', 'passkey', { passkey: 'Deleted a new passkey' }),

@@ -137,6 +137,11 @@ export const ATTEMPT_TEXTS: Readonly<Record<AttemptReason, AttemptText>> = {
     why: 'The code of the e-mail is used up. A new one works.',
     event: 'Typed five wrong codes',
   },
+  WRONG_SECOND_FACTOR: {
+    what: 'Wrong code of the second factor',
+    why: '{proof} The code of the authenticator app, or the recovery code, was wrong.',
+    event: 'Typed a wrong code of the second factor',
+  },
 };
 
 const PROOFS: Readonly<Record<string, string>> = {

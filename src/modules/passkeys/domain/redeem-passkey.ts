@@ -13,6 +13,7 @@ import { acceptInvitation } from '../../../domain/login/accept-invitation.ts';
 import type { EmailLoginParts } from '../../../domain/login/complete-email-login.ts';
 import { answerLogin, type Completion } from '../../../domain/login/complete-login.ts';
 import { COMPLETED_INTENT, completedIntent, laterThanCutoffs } from '../../../domain/login/completed-intent.ts';
+import { holdSignIn } from '../../../domain/login/held-sign-in.ts';
 import { requireOpenIntent } from '../../../domain/login/login-intent.ts';
 import { noteSignIn } from '../../../domain/login/note-sign-in.ts';
 import { NOTHING_PROVED, requireAccess } from '../../../domain/login/proved-user.ts';
@@ -44,7 +45,7 @@ export interface PasskeyCompletion extends Completion {
  *
  * @throws ServiceError `Invalid passkey`, `Unknown passkey`, `Passkey too new` (young, and the application allows
  * nothing but passkeys, or demands more than one factor), `Assurance not met` (the passkey has not verified the person),
- * `Access not allowed` as `completeLogin` does, and as `requireOpenIntent` does
+ * `Access not allowed` and `Second factor needed` as `completeLogin` does, and as `requireOpenIntent` does
  */
 export async function redeemPasskey(
   call: Call,
@@ -83,16 +84,18 @@ export async function redeemPasskey(
     now: call.now,
   };
   const complete = restrictAccess ? completeRestricted : completeWithPasskey;
-  const [intent] = await call.run(complete, { ...parameters, applicationId });
-  if (!intent)
-    return provingUser(userId, async () => {
-      const { branding, requiredAssurance } = await requireOpenIntent(call, loginIntentId);
-      const suffices = assurance >= requiredAssurance;
-      if (isTooNew && (!suffices || isForPasskeysOnly(branding))) throw new ServiceError('PASSKEY_TOO_NEW');
-      if (!suffices) throw new ServiceError('ASSURANCE_NOT_MET');
-      if (restrictAccess) await requireAccess(call, { ...NOTHING_PROVED, userId, applicationId });
-      throw new ServiceError('UNKNOWN_PASSKEY');
-    });
+  const completeOrRefuse = async () => {
+    const [completed] = await call.run(complete, { ...parameters, applicationId });
+    if (completed) return completed;
+    const open = await requireOpenIntent(call, loginIntentId);
+    if (isTooNew && isForPasskeysOnly(open.branding)) throw new ServiceError('PASSKEY_TOO_NEW');
+    if (restrictAccess) await requireAccess(call, { ...NOTHING_PROVED, userId, applicationId });
+    const held = await holdSignIn(call, open, { ...NOTHING_PROVED, ...parameters });
+    if (held) return held;
+    if (assurance < open.requiredAssurance) throw new ServiceError(isTooNew ? 'PASSKEY_TOO_NEW' : 'ASSURANCE_NOT_MET');
+    throw new ServiceError('UNKNOWN_PASSKEY');
+  };
+  const intent = await provingUser(userId, completeOrRefuse);
   call.count?.('sign_ins');
   if (intent.isInvited) await acceptInvitation(call, { ...intent, userId });
   await noteSignIn(call, codes.keys, browser, { applicationId, locale, userId });
@@ -141,9 +144,9 @@ const used = sql`used as (
   )`;
 
 const ofPasskey = {
-  condition: sql`exists (
-      select 1 from used join users on users.id = used.user_id where ${isActiveUser})
-      and (not ${p.boolean('isTooNew')} or a.login_methods <> array['passkey'])`,
+  user: sql`used join users on users.id = used.user_id where ${isActiveUser}`,
+  owes: 'users' as const,
+  condition: sql`(not ${p.boolean('isTooNew')} or a.login_methods <> array['passkey'])`,
   assurance: sql`${p.integer('assurance')}`,
   passkeyId: p.uuid('passkeyId'),
   completedAt: laterThanCutoffs,

@@ -1,6 +1,7 @@
 /** Decides which logins a remembered sign-in may complete. */
 import { type SQL, sql } from 'drizzle-orm';
 import { p } from '../../../database/sql/template.ts';
+import { TWO_FACTORS } from '../../../domain/core/assurance.ts';
 import { requiredAssurance } from '../../../domain/login/completed-intent.ts';
 import { latestOwnCutoff } from '../../../domain/sessions/cutoffs.ts';
 import { isActiveUser } from '../../../domain/users/user.ts';
@@ -32,6 +33,7 @@ export const usableSignIn = sql`known as (
     from remembered_sign_ins r join users on users.id = r.user_id
     where r.token_digest = ${p.bytes('tokenDigest')} and r.expires_at > ${p.instant('now')}
       and r.authenticated_at > ${p.instant('oldest')} and ${isActiveUser}
+      and (r.assurance >= ${sql.raw(String(TWO_FACTORS))} or not users.has_second_factor)
   ), cutoff as (
     select ${latestOwnCutoff(sql`known.user_id`)} as cutoff_at from known
   ), remembered as (

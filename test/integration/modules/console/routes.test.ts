@@ -82,7 +82,12 @@ const ROLES = {
     ...[...both('events/:e/edit', 'events/:e/attendees/import'), 'POST events/:e/attendees/delete'].map(below),
   ],
   sensitive: [
-    ...both('/users/:u/passkeys/:p/remove', '/users/:u/accounts/:i/:s/remove', '/users/:u/wallet/remove'),
+    ...both(
+      '/users/:u/passkeys/:p/remove',
+      '/users/:u/accounts/:i/:s/remove',
+      '/users/:u/wallet/remove',
+      '/users/:u/second-factor/reset',
+    ),
     ...both('/users/:u/delete', '/users/:u/erase', '/groups/:g/delete', '/applications/:a/delete'),
     ...['POST keys', ...both('keys/:k/rotate', 'keys/:k/revoke')].map(below),
     ...both('webhooks/:w/rotate', 'webhooks/:w/delete', 'events/:e/delete').map(below),

@@ -1,7 +1,7 @@
 /** ID tokens: OpenID Connect Core 1.0, section 2. */
 
 import type { Attributes } from '../../../../database/schema/column-types.ts';
-import { acrOf, ONE_FACTOR, PHISHING_RESISTANT } from '../../../../domain/core/assurance.ts';
+import { acrOf, ONE_FACTOR, PHISHING_RESISTANT, TWO_FACTORS } from '../../../../domain/core/assurance.ts';
 import { hasScope } from '../../../../domain/grants/scope.ts';
 import { shownSignInTime } from '../../../../domain/login/sign-in-age.ts';
 import { type SignInMethod, toSeconds } from '../../../../domain/tokens/verify-token.ts';
@@ -66,14 +66,20 @@ export function idTokenClaims(facts: IdTokenFacts): Claims {
   };
 }
 
+/** The first factors that Usher checks itself. */
+const OWN_METHODS: ReadonlySet<string> = new Set(['email', 'passkey', 'wallet']);
+
 /** The registered values of RFC 8176, after the method of Usher, which tells providers apart. */
 function amrOf(method: SignInMethod, assurance: number): readonly string[] {
   const isPasskey = method === 'passkey';
   const isVerified = isPasskey && assurance >= PHISHING_RESISTANT;
+  // A provider and a page of one's own may have checked a second factor themselves.
+  const isOtp = assurance === TWO_FACTORS && OWN_METHODS.has(method);
   return [
     method,
     ...(isPasskey ? ['pop'] : []),
     ...(isVerified ? ['user'] : []),
+    ...(isOtp ? ['otp'] : []),
     ...(assurance > ONE_FACTOR ? ['mfa'] : []),
   ];
 }

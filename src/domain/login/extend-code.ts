@@ -1,11 +1,11 @@
-import { p, statement } from '../../../database/sql/template.ts';
-import type { Call } from '../../../domain/core/call.ts';
-import { UUID } from '../../../domain/core/validation.ts';
-import { RECENT_MINUTES } from '../../../domain/login/sign-in-age.ts';
-import type { Browser } from '../../../domain/sessions/browser.ts';
+import { p, statement } from '../../database/sql/template.ts';
+import type { Call } from '../core/call.ts';
+import { UUID } from '../core/validation.ts';
+import type { Browser } from '../sessions/browser.ts';
+import { RECENT_MINUTES } from './sign-in-age.ts';
 
 /**
- * Extends the code of a login by another minute, once: the browser was on the page for passkeys after the sign-in, and
+ * Extends the code of a login by another minute, once: the browser was on a page of passkeys or recovery codes after the sign-in, and
  * returns to the application only now. The instant of the sign-in stays the same.
  */
 export async function extendCode({ run, now }: Call, { digest }: Browser, loginIntentId: string): Promise<void> {

@@ -1,0 +1,195 @@
+/** Signing in with a second step, and what ends it. */
+import { afterAll, describe, expect, it } from 'vitest';
+import { LoginBrowser, type LoginPage } from '../../support/login-browser.ts';
+import { LoginFixture } from '../../support/login-fixture.ts';
+import { finishSetUp, STEP, setUpApp, takeStep } from '../../support/second-factor.ts';
+import { adminClient, clientsOf, createTenant, createTestUser } from '../../support/service.ts';
+
+const fixture = await LoginFixture.open({ start: new Date() });
+afterAll(fixture.close);
+const { service, clock } = fixture;
+
+async function createPerson() {
+  const user = await createTestUser(service);
+  const { app, browser } = await setUpApp(fixture, user);
+  return { user, app, browser };
+}
+
+async function reachStep(user: Parameters<typeof fixture.askForCode>[0] & object) {
+  const asked = await fixture.askForCode(user);
+  const page = await asked.enter(asked.code);
+  expect(page).toMatchObject({ status: 200, heading: 'One more step', location: undefined });
+  return { ...asked, page };
+}
+
+describe('the second step', () => {
+  it('is asked after the code, and completes the login', async () => {
+    const { user, app } = await createPerson();
+    const step = await reachStep({ user });
+    expect(await fixture.isCompleted(step.login.loginIntentId)).toBe(false);
+    const { location = '' } = await takeStep(fixture, { ...step, app });
+    const authToken = new URL(location).searchParams.get('authToken') ?? '';
+    await clientsOf(service, fixture.tenant).auth.exchangeToken({ authToken });
+    const { sessions } = await adminClient(service).listUserSessions({ userId: user.id });
+    expect(sessions).toMatchObject([{ assurance: 2 }]);
+  });
+
+  it('refuses the code of another try, and a wrong one', async () => {
+    const { user, app } = await createPerson();
+    const first = await reachStep({ user });
+    const code = app.codeAt(clock.read());
+    expect(
+      await first.browser.submit(first.page, STEP, { code: code === '123456' ? '123457' : '123456' }),
+    ).toMatchObject({
+      alert: 'That is not the right code. Please check it and try again.',
+    });
+    expect((await first.browser.submit(first.page, STEP, { code })).location).toContain('authToken');
+    const second = await reachStep({ user });
+    expect(await second.browser.submit(second.page, STEP, { code })).toMatchObject({
+      alert: 'This code was used already. Please wait for the next one.',
+    });
+  });
+
+  it('takes each recovery code once, and says how many are left', async () => {
+    const { user, app } = await createPerson();
+    const [code = ''] = app.recoveryCodes;
+    const step = await reachStep({ user });
+    const form = await step.browser.submit(step.page, `${STEP}/recovery`);
+    const left = await step.browser.submit(form, `${STEP}/recovery`, { code: code.toUpperCase().replaceAll('-', ' ') });
+    expect(left).toMatchObject({ status: 200, heading: 'Recovery codes left: 9' });
+    expect((await step.browser.submit(left, `${STEP}/done`)).location).toContain('authToken');
+    const again = await reachStep({ user });
+    const refused = await again.browser.submit(
+      await again.browser.submit(again.page, `${STEP}/recovery`),
+      `${STEP}/recovery`,
+      { code },
+    );
+    expect(refused.alert).toBe('That is not the right code. Please check it and try again.');
+  });
+
+  it('is not taken in another browser', async () => {
+    const { user, app } = await createPerson();
+    const step = await reachStep({ user });
+    const other = new LoginBrowser(service);
+    const page = await other.open(`${STEP}?intent=${step.login.loginIntentId}`);
+    expect(page.heading).toContain('Sign in');
+    const forged = { intent: step.login.loginIntentId, token: page.forms[0]?.fields.token ?? '' };
+    await other.post(STEP, { ...forged, code: app.codeAt(clock.read()) });
+    expect(await fixture.isCompleted(step.login.loginIntentId)).toBe(false);
+  });
+});
+
+describe('an application that demands two factors', () => {
+  it('is entered in one pass by somebody who sets up an app', async () => {
+    const of = await createTenant(service, { requiredAssurance: 'TWO_FACTORS' });
+    const asked = await fixture.askForCode({ of });
+    const page = await asked.enter(asked.code);
+    const { app, codes } = await finishSetUp(fixture, asked.browser, page);
+    expect(app.recoveryCodes).toHaveLength(10);
+    expect((await asked.browser.submit(codes, `${STEP}/done`)).location).toContain('authToken');
+  });
+});
+
+describe('a held sign-in', () => {
+  const admin = adminClient(service);
+  const { sessions } = clientsOf(service, fixture.tenant);
+
+  it.each<[string, (userId: string) => Promise<unknown>]>([
+    ['RevokeUserSessions', (userId) => sessions.revokeUserSessions({ userId })],
+    ['EndUserSessions', (userId) => admin.endUserSessions({ userId })],
+    ['ResetSecondFactor', (userId) => admin.resetSecondFactor({ userId })],
+    ['DeactivateUser', (userId) => admin.deactivateUser({ userId })],
+    ['EraseUser', (userId) => admin.eraseUser({ userId })],
+    ['a change of the address', (userId) => admin.updateUser({ userId, email: `new-${userId}@example.com` })],
+    ['10 minutes', async () => clock.advance(10 * 60_000)],
+  ])('ends with %s', async (_, end) => {
+    const { user, app } = await createPerson();
+    const step = await reachStep({ user });
+    await end(user.id);
+    const code = app.codeAt(clock.read());
+    const reply = await step.browser.submit(step.page, STEP, { code });
+    expect(reply.location ?? '').not.toContain('authToken');
+    expect(await fixture.isCompleted(step.login.loginIntentId)).toBe(false);
+  });
+
+  it('completes one of the logins in which the same code is entered at once, on three replicas', async () => {
+    const { user, app } = await createPerson();
+    const replicas = [service, await fixture.startReplica(), await fixture.startReplica()];
+    const steps = [await reachStep({ user }), await reachStep({ user }), await reachStep({ user })];
+    const code = app.codeAt(clock.read());
+    const replies = await Promise.all(
+      steps.map(({ browser, page }, at) => browser.at(replicas[at]).submit(page, STEP, { code })),
+    );
+    expect(replies.filter(({ location }) => location?.includes('authToken'))).toHaveLength(1);
+    for (const replica of replicas.slice(1)) await replica.close();
+  });
+
+  it('takes ten recovery codes of ten browsers at once, each once', async () => {
+    const { user, wallet } = await fixture.createWalletUser();
+    const { app } = await setUpApp(fixture, user);
+    const steps: { browser: LoginBrowser; page: LoginPage; code: string }[] = [];
+    for (const code of app.recoveryCodes) {
+      const asked = await fixture.askForMessage(wallet.address);
+      steps.push({ browser: asked.browser, page: await asked.send(wallet.sign(asked.message)), code });
+    }
+    const enter = async ({ browser, page, code }: (typeof steps)[number]) =>
+      browser.submit(await browser.submit(page, `${STEP}/recovery`), `${STEP}/recovery`, { code });
+    const replies = await Promise.all(steps.map(enter));
+    for (const [at, reply] of replies.entries()) {
+      // Five at once: the others wait until right codes have given their permits back.
+      const { heading } = reply.alert.includes('Too many') ? await enter(steps[at] as (typeof steps)[number]) : reply;
+      expect(heading).toContain('Recovery codes left');
+    }
+    expect((await admin.getSecondFactor({ userId: user.id })).secondFactor).toMatchObject({ recoveryCodesLeft: 0 });
+  });
+
+  it('is limited to five wrong codes, of which the fifth is told', async () => {
+    const { user, app } = await createPerson();
+    const step = await reachStep({ user });
+    const wrong = app.codeAt(clock.read(), 9);
+    let { page } = step;
+    for (let miss = 1; miss <= 5; miss++) page = await step.browser.submit(page, STEP, { code: wrong });
+    page = await step.browser.submit(page, STEP, { code: app.codeAt(clock.read()) });
+    expect(page.alert).toContain('Too many attempts');
+    await expect
+      .poll(() => fixture.mailbox.mails.filter(({ to, kind }) => to === user.email && kind === 'second factor notice'))
+      .toHaveLength(2);
+    // Recovery codes have a limit of their own.
+    const form = await step.browser.submit(page, `${STEP}/recovery`);
+    const left = await step.browser.submit(form, `${STEP}/recovery`, { code: app.recoveryCodes[0] ?? '' });
+    expect(left.heading).toBe('Recovery codes left: 9');
+  });
+});
+
+describe('a young app', () => {
+  it('is neither asked nor counted', async () => {
+    const { user, app } = await createPerson();
+    await service.database.sql`update totp_secrets set counts_from = '2100-01-01' where user_id = ${user.id}`;
+    const asked = await fixture.askForCode({ user });
+    expect((await asked.enter(asked.code)).location).toContain('authToken');
+    const of = await createTenant(service, { requiredAssurance: 'TWO_FACTORS' });
+    const more = await fixture.askForCode({ user, of });
+    expect(await more.enter(more.code)).toMatchObject({
+      location: undefined,
+      heading: expect.not.stringContaining('step'),
+    });
+    expect(app.recoveryCodes).toHaveLength(10);
+  });
+});
+
+describe('the account page', () => {
+  it('removes the app with its codes after a sign-in with two factors, and not before', async () => {
+    const { user, browser } = await createPerson();
+    const stale = await browser.open('/account/second-factor');
+    expect(stale.forms.map(({ action }) => action)).toEqual(['/account/login']);
+    const { token = '' } = stale.forms[0]?.fields ?? {};
+    await browser.post('/account/second-factor/remove', { token });
+    const admin = adminClient(service);
+    expect((await admin.getSecondFactor({ userId: user.id })).secondFactor).toBeDefined();
+    await admin.resetSecondFactor({ userId: user.id });
+    expect((await admin.getSecondFactor({ userId: user.id })).secondFactor).toBeUndefined();
+    expect(await service.database.sql`select from recovery_codes where user_id = ${user.id}`).toHaveLength(0);
+    const asked = await fixture.askForCode({ user });
+    expect((await asked.enter(asked.code)).location).toContain('authToken');
+  });
+});

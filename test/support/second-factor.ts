@@ -1,0 +1,65 @@
+/** Authenticator apps, and the pages of the second step, in a browser without JavaScript. */
+import { expect } from 'vitest';
+import { computeTotp } from '../../src/domain/second-factor/totp.ts';
+import { decodeBase32 } from '../../src/encoding/base32.ts';
+import { openAccount } from './account-page.ts';
+import type { LoginBrowser, LoginPage } from './login-browser.ts';
+import type { LoginFixture } from './login-fixture.ts';
+import type { TestUser } from './service.ts';
+
+const STEP_MS = 30_000;
+export const STEP = '/login/second-factor';
+
+/** An authenticator app on a phone. */
+export class TestApp {
+  readonly secret: Buffer;
+  recoveryCodes: readonly string[] = [];
+
+  constructor(secret: Buffer) {
+    this.secret = secret;
+  }
+
+  /** Returns the code that the app shows, so many steps later. */
+  codeAt(now: Date, steps = 0): string {
+    return computeTotp(this.secret, Math.floor(now.getTime() / STEP_MS) + steps);
+  }
+}
+
+/** Returns an app that has scanned the page. */
+export function scan({ body }: LoginPage): TestApp {
+  const [, key = ''] = /<code dir="ltr">([A-Z2-7 ]+)<\/code>/.exec(body) ?? [];
+  const secret = decodeBase32(key) ?? Buffer.alloc(0);
+  expect(secret).toHaveLength(20);
+  return new TestApp(secret);
+}
+
+export function readRecoveryCodes({ body }: LoginPage): readonly string[] {
+  return [...body.matchAll(/<li>([0-9a-z-]{19})<\/li>/g)].map(([, code = '']) => code);
+}
+
+/** Scans the page of a set-up, and enters the first code. The app has the recovery codes then. */
+export async function finishSetUp({ clock }: LoginFixture, browser: LoginBrowser, page: LoginPage) {
+  expect(page).toMatchObject({ status: 200, heading: 'Set up an authenticator app' });
+  const app = scan(page);
+  const codes = await browser.submit(page, `${STEP}/new`, { code: app.codeAt(clock.read()) });
+  expect(codes).toMatchObject({ status: 200, heading: 'Your recovery codes', alert: '' });
+  app.recoveryCodes = readRecoveryCodes(codes);
+  // The first code is used up.
+  clock.advance(STEP_MS);
+  return { app, codes };
+}
+
+/** Signs in to the account page by code, and sets up an app. */
+export async function setUpApp(fixture: LoginFixture, user: TestUser, browser?: LoginBrowser) {
+  const account = await openAccount(fixture, user, browser);
+  const page = await account.browser.open('/account/second-factor');
+  return { ...account, ...(await finishSetUp(fixture, account.browser, page)) };
+}
+
+/** Takes the second step with the code that the app shows. */
+export function takeStep(
+  { clock }: LoginFixture,
+  { browser, page, app }: { readonly browser: LoginBrowser; readonly page: LoginPage; readonly app: TestApp },
+): Promise<LoginPage> {
+  return browser.submit(page, STEP, { code: app.codeAt(clock.read()) });
+}
