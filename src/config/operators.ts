@@ -29,6 +29,13 @@ export interface OperatorSettings {
   readonly operatorsFile?: string | undefined;
 }
 
+const TRIAL_EMAIL = 'operator@example.com';
+
+/** The only operator with embedded Postgres, until `OPERATORS_FILE` is set. */
+export const TRIAL_OPERATORS: Operators = new Map([
+  [TRIAL_EMAIL, { email: TRIAL_EMAIL, role: 'admin', applicationIds: [], mayRecover: true, needsPasskey: false }],
+]);
+
 const LINE =
   /^(?<email>[^\s@#]+@[^\s@]+)\s+(?<role>\w+)(?:\s+(?<applicationId>[0-9a-f-]{36}))?(?<recover>\s+recover)?(?<passkey>\s+passkey)?$/i;
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
@@ -101,8 +108,12 @@ export function createPasskeyDemand({ operators, operatorsFile: path }: Operator
  * Returns a function that says whether somebody is an operator by the file as it is now, or as it was when it last could
  * be read.
  */
-export function createOperatorCheck({ operators, operatorsFile: path }: OperatorSettings): (email: string) => boolean {
-  let last = operators;
+export function createOperatorCheck({
+  databaseUrl,
+  operators,
+  operatorsFile: path,
+}: OperatorSettings & { readonly databaseUrl?: string | undefined }): (email: string) => boolean {
+  let last = operators ?? (databaseUrl === undefined ? TRIAL_OPERATORS : undefined);
   return (email) => {
     if (path !== undefined) last = readOperators(path) ?? last;
     return last?.has(toEmailKey(email)) ?? false;

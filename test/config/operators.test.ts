@@ -2,7 +2,7 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { createPasskeyDemand, parseOperators } from '../../src/config/operators.ts';
+import { createOperatorCheck, createPasskeyDemand, parseOperators } from '../../src/config/operators.ts';
 import { createDirectory } from '../support/directory.ts';
 
 const ID = '018f2c7e-5a31-7c1e-9a57-2f8b1d3c4e60';
@@ -110,4 +110,18 @@ test('only ASCII letters have two cases: the lower case of the Kelvin sign is no
   const operators = parseOperators('frank@example.com admin\n');
   expect(operators.has('fran\u212a@example.com'.toLowerCase())).toBe(true);
   expect(parseOperators('fran\u212a@example.com admin\n').has('frank@example.com')).toBe(false);
+});
+
+test.each([
+  ['the operator of an embedded trial', {}, 'Operator@example.com', true],
+  ['anybody else in a trial', {}, 'ada@example.com', false],
+  ['that address with a database of its own', { databaseUrl: 'postgres://db/usher' }, 'operator@example.com', false],
+  [
+    'that address in a trial with a file',
+    { operators: parseOperators('ada@example.com admin') },
+    'operator@example.com',
+    false,
+  ],
+] as const)('recovery links ask about %s', (_, settings, email, expected) => {
+  expect(createOperatorCheck(settings)(email)).toBe(expected);
 });

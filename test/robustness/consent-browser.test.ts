@@ -167,4 +167,20 @@ describe.skipIf(SKIPS_CHROMIUM)('in Chromium', () => {
       await page.unrouteAll();
     }
   });
+
+  test('a wrong code of a device leads back to the emptied field, which the alert describes', async () => {
+    const { page } = await arrive();
+    await page.goto(`http://localhost:${fixture.service.port}/device`);
+    const field = page.locator('#user_code');
+    for (const code of ['BBBB-BBBB', 'not a code']) {
+      await field.fill(code);
+      await page.keyboard.press('Enter');
+      await page.locator('[aria-invalid]').waitFor();
+      expect(await page.evaluate<string>('document.activeElement.id')).toBe('user_code');
+      expect(await field.inputValue()).toBe('');
+      expect(await field.getAttribute('aria-describedby')).toBe('alert');
+      expect(await page.locator('#alert').textContent()).not.toBe('');
+      await expectAccessible(page);
+    }
+  });
 });

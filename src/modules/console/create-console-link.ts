@@ -1,8 +1,9 @@
 /** The command `npm run console <e-mail>`, on the embedded Postgres also without an address. It needs the secrets of the server, but not the database. */
 import { readFile } from 'node:fs/promises';
 import { toEmailKey } from '../../config/email-address.ts';
+import { TRIAL_OPERATORS } from '../../config/operators.ts';
 import { completeSecrets } from '../../config/secrets.ts';
-import { consoleUrlFile, defaultConsolePort, findFirstAdmin, TRIAL_OPERATORS } from './embedded-defaults.ts';
+import { consoleUrlFile, defaultConsolePort, findFirstAdmin } from './embedded-defaults.ts';
 import { deriveConsoleKeys } from './keys.ts';
 import type { ConsoleConfig } from './settings.ts';
 import { createSignInLink } from './sign-in-link.ts';

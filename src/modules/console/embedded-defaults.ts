@@ -3,13 +3,6 @@ import { join } from 'node:path';
 import type { Config } from '../../config/config.ts';
 import type { Operator, Operators } from '../../config/operators.ts';
 
-const email = 'operator@example.com';
-
-/** The only operator, until `OPERATORS_FILE` is set. */
-export const TRIAL_OPERATORS: Operators = new Map([
-  [email, { email, role: 'admin', applicationIds: [], mayRecover: true, needsPasskey: false }],
-]);
-
 /** Returns the port after that of the API, or 0 for any free port. */
 export function defaultConsolePort(port: number): number {
   return port === 0 || port === 65_535 ? 0 : port + 1;

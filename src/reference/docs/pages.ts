@@ -49,6 +49,18 @@ const AUDIENCES = [
   },
 ];
 
+/** What the calls of a service are for, in words that people look for. */
+const TITLES: Readonly<Record<string, string>> = {
+  AdminService: 'Calls for operators',
+  AuthService: 'Calls for logins',
+  EventService: 'Calls for events and check-ins',
+  MessageService: 'Calls for messages',
+  SessionService: 'Calls for sessions',
+  TokenService: 'Calls for tokens',
+  UserService: 'Calls for users',
+  WebhookService: 'Calls for webhooks',
+};
+
 /** Returns the pages in groups, in reading order. */
 export function createPages(setup: ExampleSetup, services: readonly Service[]): readonly PageGroup[] {
   const openApi = new OpenApi();
@@ -73,11 +85,11 @@ function createServicePages({ service, operations }: Service, about: string, ope
   const description = withoutErrors(openApi.describeService(service));
   return splitService(rendered).map(({ slug, topics, items }: ServicePart, index) => ({
     path: `docs/${[service.name, slug].filter(Boolean).join('-')}`,
-    title: service.name,
+    title: TITLES[service.name] ?? service.name,
     topics,
     anchor: index === 0 ? service.name : undefined,
     intro: html`<p${index === 0 && html` id="${service.name}"`} class="lead">${renderText(description)}</p>
-<p>${about} The examples use the variables of <a href="#start">First calls</a>.</p>`,
+<p>${about} The RPC service is <code>${service.typeName}</code>. The examples use the variables of <a href="#start">First calls</a>.</p>`,
     sections: items.map(({ operation, body }) => ({
       id: anchorOf(operation.method),
       title: operation.method.name,
@@ -140,11 +152,27 @@ function groupByTopic(operations: readonly RenderedOperation[]): RenderedOperati
 }
 
 /** Returns the plurals of the resources that the operations name: messages of the schema, such as `ApiKey`. */
+/** What names of the schema mean to somebody who has not read it. */
+const PLAIN_TOPICS: Readonly<Record<string, string>> = {
+  ApplicationGroup: 'groups',
+  AuditEvent: 'audit log',
+  GroupMember: 'members',
+  LoginIntent: 'logins',
+  SignInAttempt: 'failed sign-ins',
+  UserApplication: 'applications',
+  UserGrant: 'sign-ins by OpenID Connect',
+  UserGroup: 'groups',
+  UserIdentity: 'accounts at providers',
+  UserSession: 'sessions',
+};
+
 function describeTopics(items: readonly RenderedOperation[]): string {
   const topics = items.flatMap((item) => {
     const words = wordsOf(item);
     const { messages } = item.operation.method.parent.file;
     if (!messages.some(({ name }) => name === words.join(''))) return [];
+    const plain = PLAIN_TOPICS[words.join('')];
+    if (plain !== undefined) return [plain];
     const singular = words.join(' ').toLowerCase().replace('api', 'API').replace('check in', 'check-in');
     return [`${singular.replace(/y$/, singular.endsWith('ey') ? 'y' : 'ie')}s`];
   });

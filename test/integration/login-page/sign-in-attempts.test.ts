@@ -7,6 +7,7 @@ import { LoginFixture } from '../../support/login-fixture.ts';
 import { wrongCode } from '../../support/mail-server.ts';
 import { FLAGS, SoftwarePasskey } from '../../support/passkey.ts';
 import { savePasskey, sendPasskey, TO_PASSKEYS } from '../../support/passkey-page.ts';
+import { RecordedLog } from '../../support/recorded-log.ts';
 import { restrict } from '../../support/restricted-access.ts';
 import {
   adminClient,
@@ -21,7 +22,9 @@ import { StatementExplainer } from '../../support/statement-explainer.ts';
 import { Wallet } from '../../support/wallet.ts';
 
 const acme = await FakeProvider.start();
+const log = new RecordedLog();
 const fixture = await LoginFixture.open({
+  logger: log.logger,
   start: new Date(),
   config: {
     loginMethods: ['wallet', 'email', 'passkey'],
@@ -64,11 +67,15 @@ async function addPasskey(user: TestUser): Promise<SoftwarePasskey> {
   return passkey;
 }
 
-async function sendProviderAnswer(of: Tenant, claims: Record<string, unknown> = {}): Promise<LoginPage> {
+async function sendProviderAnswer(
+  of: Tenant,
+  claims: Record<string, unknown> = {},
+  change = (callback: string) => callback,
+): Promise<LoginPage> {
   const { browser, page } = await fixture.arrive({ of, browser: newBrowser() });
   const form = page.forms.find(({ fields }) => fields.provider === 'acme');
   const { location } = await browser.post('/login/provider', { ...form?.fields });
-  return browser.open(acme.signIn(location, claims));
+  return browser.open(change(acme.signIn(location, claims)));
 }
 
 interface Case {
@@ -235,6 +242,15 @@ const CASES: readonly Case[] = [
     },
   },
   {
+    what: 'a person who says no at the provider',
+    ...{ reason: 'PROVIDER_REFUSED', method: 'acme', isOfUser: false },
+    async attempt() {
+      const of = await createTenant(service);
+      await sendProviderAnswer(of, {}, (callback) => callback.replace(/code=[^&]*/, 'error=access_denied'));
+      return of;
+    },
+  },
+  {
     what: 'a login that is too old',
     ...{ reason: 'LOGIN_INTENT_EXPIRED', method: undefined, isOfUser: false },
     async attempt(user) {
@@ -281,7 +297,17 @@ it.each(CASES)('keeps $what', async ({ attempt, reason, method, isOfUser }) => {
   for (const filter of [{ userId: user.id }, { email: user.email }, { userId: user.id, applicationId: tenant.id }]) {
     expect(await listBy(filter), JSON.stringify(filter)).toEqual(isOfUser ? [found] : []);
   }
+  // The line of its request names a reason, that of the attempt unless the error has one of its own.
+  const line = log.callLines.find(({ requestId }) => requestId === found?.requestId);
+  expect(line).toMatchObject({ reason: LOGGED[reason] ?? reason });
 });
+
+/** Reasons of log lines, where attempts have others. */
+const LOGGED: Readonly<Record<string, string>> = {
+  ACCOUNT_CLOSED: '?',
+  CODE_EXPIRED: '?',
+  WRONG_CODES: '?',
+};
 
 it('keeps nothing of a sign-in that succeeds, which runs no statement for it, also after a wrong code', async () => {
   const { submit, user, enter, code } = await fixture.readyByEmail();

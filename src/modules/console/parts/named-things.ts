@@ -45,7 +45,7 @@ export async function sendOffers({ call, context, query }: ConsoleRequest): Prom
   const offers = found.map((thing) => ({
     value: thing.kind === 'user' ? thing.detail : thing.name,
     name: thing.name,
-    detail: describeThing(thing),
+    detail: thing.name.includes(describeThing(thing)) ? '' : describeThing(thing),
   }));
   sendData(context, offers);
   return 'sent';
