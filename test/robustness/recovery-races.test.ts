@@ -142,3 +142,27 @@ test.for(Array.from({ length: ROUNDS }, (_, round) => round))(
     expect(await passkeysOf(user)).toBe(0);
   },
 );
+
+test('a crash after the first of the two statements: what was lost is gone, and another link brings the person back', async () => {
+  const { user, passkey, press } = await begin();
+  const { loginIntentId } = await beginLogin(service, tenant);
+  await admin.completeLogin({ loginIntentId, userId: user.id });
+  // The second statement raises the count of cut-offs once more.
+  await sql.unsafe(`
+    create function crash() returns trigger language plpgsql as $$ begin raise exception 'crash'; end $$;
+    create trigger crash before update on users for each row
+      when (new.id = '${user.id}' and new.cutoff_count = 2) execute function crash()`);
+  expect(isIn(await press())).toBe(false);
+  await sql.unsafe('drop trigger crash on users; drop function crash()');
+  expect([await statusOf(user), await passkeysOf(user)]).toEqual([['USED'], 0]);
+  expect((await admin.listUserSessions({ userId: user.id })).sessions).toEqual([]);
+  const intruder = new LoginBrowser(replica);
+  const page = await intruder.open((await beginLogin(replica, tenant)).path);
+  expect((await sendPasskey({ browser: intruder, page }, passkey, PUBLIC_URL)).location ?? '').not.toContain(
+    'authToken',
+  );
+  expect((await press()).heading).not.toBe('Your passkeys');
+  const again = new LoginBrowser(service);
+  const last = await reachLastButton(again, await makeRecoveryLink(service, user, ['PASSKEYS']));
+  expect(isIn(await again.submit(last, '/recover/use'))).toBe(true);
+});
