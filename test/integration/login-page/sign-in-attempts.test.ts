@@ -303,11 +303,7 @@ it.each(CASES)('keeps $what', async ({ attempt, reason, method, isOfUser }) => {
 });
 
 /** Reasons of log lines, where attempts have others. */
-const LOGGED: Readonly<Record<string, string>> = {
-  ACCOUNT_CLOSED: '?',
-  CODE_EXPIRED: '?',
-  WRONG_CODES: '?',
-};
+const LOGGED: Readonly<Record<string, string>> = { CODE_EXPIRED: 'CODE_NOT_VALID', WRONG_CODES: 'CODE_NOT_VALID' };
 
 it('keeps nothing of a sign-in that succeeds, which runs no statement for it, also after a wrong code', async () => {
   const { submit, user, enter, code } = await fixture.readyByEmail();
