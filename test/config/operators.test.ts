@@ -118,7 +118,7 @@ test.each([
   ['that address with a database of its own', { databaseUrl: 'postgres://db/usher' }, 'operator@example.com', false],
   [
     'that address in a trial with a file',
-    { operators: parseOperators('ada@example.com admin') },
+    { operators: parseOperators('ada@example.com admin\n') },
     'operator@example.com',
     false,
   ],
