@@ -17,7 +17,8 @@ import { adminClient, clientsOf } from '../support/service.ts';
 const SMALL = { viewport: { width: 320, height: 640 }, deviceScaleFactor: 2 };
 
 const PAGES = ROUTES.filter(
-  ({ method, role, path }) => method === 'GET' && role !== 'anyone' && !/(\/preview|\/offers|\.csv|\.jsonl)$/.test(path),
+  ({ method, role, path }) =>
+    method === 'GET' && role !== 'anyone' && !/(\/preview|\/offers|\.csv|\.jsonl)$/.test(path),
 );
 
 describe.skipIf(SKIPS_CHROMIUM)('in Chromium', () => {
