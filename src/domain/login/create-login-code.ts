@@ -234,4 +234,5 @@ const insertCode = statement('insert_login_code', PERMIT)`
       case when count(taken.key) = count(*) then ${p.bytes('codeDigest')} else ${p.bytes('longDigest')} end
     from wanted left join taken on taken.key = wanted.key
     having count(taken.key) filter (where position <= ${p.integer('required')}) = ${p.integer('required')}
-  ) ${permits}`.ifDistributed`insert into ${intoCodes} values (${valuesOfCode}, ${p.bytes('codeDigest')})`;
+  ) ${permits}`.ifDistributed`
+  insert into ${intoCodes} values (${valuesOfCode}, ${p.bytes('codeDigest')}) returning false as is_full, true as is_taken`;
