@@ -138,7 +138,10 @@ export class BoundedAnswers {
       this.#knownAt = sentAt;
       this.#dropOldCutoffs();
     } catch (error) {
-      if (reasonOf(error) === 'CURSOR_EXPIRED') this.#since = '';
+      if (reasonOf(error) === 'CURSOR_EXPIRED') {
+        this.#since = '';
+        this.#forgetAll();
+      }
     }
     this.#isAsking = false;
     if (performance.now() - this.#usedAt > IDLE_MS) return;

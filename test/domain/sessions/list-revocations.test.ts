@@ -74,9 +74,15 @@ test('a cut-off that commits after ten answers is in the next one', async () => 
     since = until;
     await pause(20);
   }
+  const [seen] = await sql`select max(cutoff_at) as last from session_cutoffs where application_id = ${applicationId}`;
   resolve();
   await held;
   expect((await read(revocations, since)).userIds).toContain(id);
+  // Readers that go by a window, or by the last cut-off that they have seen, miss it for ever.
+  expect((await read(revocations, { ...since, oldestAt: since.at })).userIds).not.toContain(id);
+  const later =
+    await sql`select user_id from session_cutoffs where application_id = ${applicationId} and cutoff_at > ${seen?.last}`;
+  expect(later.map(({ user_id: userId }) => userId)).not.toContain(id);
 });
 
 test('a cut-off that commits between the two statements of a call is in its answer or in the next', async () => {
