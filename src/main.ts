@@ -64,11 +64,15 @@ async function runCommand(name: string, given: readonly string[]): Promise<void>
   const names = [...Object.keys(own), ...Object.keys(ofModules)];
   if (!names.includes(name)) throw new Error(`There is no command ${name}, but ${names.join(', ')}`);
   const run = ofModules[name];
-  // The first parameter is the configuration.
+  // The first parameter is the settings.
   const most = run ? run.length - 1 : 0;
   if (given.length > most) throw new Error(`${name} takes ${most === 0 ? 'no argument' : `${most} argument at most`}`);
   if (!run) return void (await own[name as keyof typeof own]());
-  process.stdout.write(await run(readEnvironment(), ...given));
+  const settings = { readConfig: readEnvironment, readDatabaseSettings: () => readDatabaseSettings(process.env) };
+  const result = await run(settings, ...given);
+  const { output, exitCode } = typeof result === 'string' ? { output: result, exitCode: undefined } : result;
+  process.stdout.write(output);
+  process.exitCode = exitCode;
 }
 
 async function serve(): Promise<void> {

@@ -34,6 +34,7 @@ import { openMail } from './mail/open-mail.ts';
 import type { MailSender } from './mail/send-mail.ts';
 import { type Collect, createCollect } from './metrics/collect.ts';
 import { Recorder } from './metrics/recorder.ts';
+import type { ReadModuleHealth } from './modules/module.ts';
 import type { FullConfig } from './modules/modules.ts';
 import { collectOffers, type OpenedModules, openModules } from './modules/open-modules.ts';
 import { pause } from './pause.ts';
@@ -133,6 +134,7 @@ export async function startServer(config: FullConfig, overrides: Overrides = {})
     databaseUrl,
     errorsUrl: `${publicUrl.replace(/\/$/, '')}/docs/errors`,
     hasOidc: logoutTokens !== undefined,
+    health: new Set<ReadModuleHealth>(),
     isOperator: createOperatorCheck(config),
     logger,
     logins: new NetworkLimit(),

@@ -16,6 +16,7 @@ if (checkNodeVersion()) {
   import('./import-fast.ts')
     .then(({ importFast }) => importFast(() => import('./main.ts')))
     .then(() => {
-      process.exitCode = undefined;
+      // A command may have set another.
+      if (process.exitCode === 13) process.exitCode = undefined;
     });
 }

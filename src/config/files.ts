@@ -7,15 +7,20 @@ import { dirname, resolve } from 'node:path';
 const CHUNK_BYTES = 64 * 1_024;
 const MAX_BYTES = 16 * 1_024 * 1_024;
 
-/** Returns the text of a file. `/dev/zero` and the like have no end, so it reads a limited number of bytes. */
+/** Returns the text of a file. */
 export function readSettingFile(path: string): string {
+  return readSettingBytes(path).toString();
+}
+
+/** Returns the bytes of a file. `/dev/zero` and the like have no end, so it reads a limited number of them. */
+export function readSettingBytes(path: string): Buffer {
   const file = openSync(path, 'r');
   try {
     const chunks: Buffer[] = [];
     for (let length = 0; ; ) {
       const chunk = Buffer.alloc(CHUNK_BYTES);
       const size = readSync(file, chunk);
-      if (size === 0) return Buffer.concat(chunks).toString();
+      if (size === 0) return Buffer.concat(chunks);
       length += size;
       if (length > MAX_BYTES) throw Object.assign(new Error(`${path} has more than 16 MiB`), { code: 'EFBIG' });
       chunks.push(chunk.subarray(0, size));

@@ -13,7 +13,7 @@ export interface FileWatch {
   /** The texts in use at the start. If undefined, the first texts are used without a call of `onUsed`. */
   readonly seen?: readonly string[];
   /** Gets the texts in the order of the paths. Throws if they cannot be used. */
-  readonly use: (...texts: string[]) => void;
+  readonly use: (...texts: string[]) => unknown;
   readonly onUsed?: () => void;
   /** Called if files cannot be read or used. The previous texts stay in use. */
   readonly onError: (error: unknown) => void;
@@ -38,7 +38,7 @@ export async function watchFiles(
       state = read;
       try {
         if (found instanceof Error) throw found;
-        use(...found);
+        await use(...found);
         if (!isFirst) onUsed?.();
       } catch (error) {
         onError(error);

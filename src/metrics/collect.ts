@@ -3,7 +3,7 @@ import type { MetricType } from '@prometheus-io/client';
 import type { Database } from '../database/pool/database.ts';
 import { DURATIONS, type DurationMetric, SAMPLED, type SampledMetric } from './definitions.ts';
 import { BUCKETS, type Durations, type LabelValues } from './series.ts';
-import { createBacklogReader, type Sources } from './sources.ts';
+import { createBacklogReader, createDeclaredReader, type Sources } from './sources.ts';
 
 interface Snapshot {
   readonly name: string;
@@ -21,8 +21,11 @@ interface SnapshotValue {
 
 export type Collect = () => Promise<Snapshot[]>;
 
-export function createCollect(given: Omit<Sources, 'readBacklog'> & { databases: { calls: Database } }): Collect {
-  const sources = { ...given, readBacklog: createBacklogReader(given.databases.calls) };
+export function createCollect(
+  given: Omit<Sources, 'readBacklog' | 'readDeclared'> & { databases: { calls: Database } },
+): Collect {
+  const { calls } = given.databases;
+  const sources = { ...given, readBacklog: createBacklogReader(calls), readDeclared: createDeclaredReader(calls) };
   return async () => {
     const snapshots = await Promise.all(SAMPLED.map((metric) => readSampled(metric, sources)));
     sources.recorder.eventLoopDelay.reset();

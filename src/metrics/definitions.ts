@@ -152,6 +152,12 @@ export const SAMPLED: readonly SampledMetric[] = [
       return greeting ? single(Number(isWell)) : [];
     },
   ),
+  gauge(
+    'usher_declared_applications',
+    'Applications of `APPLICATIONS_FILE`: `declared`, or `gone` from the file.',
+    ['state'],
+    async ({ readDeclared }) => each((await readDeclared()) ?? {}, (count: number) => count),
+  ),
   counter(
     'usher_webhook_attempts_total',
     'Webhook attempts, by the status of the delivery afterwards: `succeeded`, `failed` or still `pending`.',

@@ -1,10 +1,11 @@
 import type { BlockList } from 'node:net';
 import type { Admission } from '../api/admission.ts';
 import type { Api, ApiParts } from '../api/api.ts';
-import type { Config, ModuleSettings } from '../config/config.ts';
+import type { Config, ModuleSettings, readDatabaseSettings } from '../config/config.ts';
 import type { WantedPort } from '../config/require-free-ports.ts';
 import type { Secrets } from '../config/secrets.ts';
 import type { LogoutTokens } from '../delivery/send-delivery.ts';
+import type { Call } from '../domain/core/call.ts';
 import type { DerivedKeys } from '../domain/crypto/derived-keys.ts';
 import type { CreateIntrospection } from '../domain/grants/token-status.ts';
 import type { ProtocolAnswers } from '../domain/tokens/auth-tokens.ts';
@@ -23,9 +24,34 @@ export interface Module<ItsConfig = Config> extends ModuleSettings {
   portsOf?(config: ItsConfig): readonly WantedPort[];
   /** Returns what it adds to Usher, before the parts of the core are made that need it. */
   offer?(config: ItsConfig, early: Early): Offer;
-  /** Commands of `src/start.js`, by name. Each returns its output. @throws Error of one line */
-  readonly commands?: Readonly<Record<string, (config: ItsConfig, ...given: string[]) => Promise<string>>>;
+  /** Commands of `src/start.js`, by name. */
+  readonly commands?: Readonly<Record<string, Command<ItsConfig>>>;
 }
+
+/** Returns its output. @throws Error of one line */
+type Command<ItsConfig> = (settings: CommandSettings<ItsConfig>, ...given: string[]) => Promise<string | CommandResult>;
+
+/** Reads what a command needs, and demands no other settings. */
+export interface CommandSettings<ItsConfig = Config> {
+  readonly readConfig: () => ItsConfig;
+  readonly readDatabaseSettings: () => ReturnType<typeof readDatabaseSettings>;
+}
+
+interface CommandResult {
+  readonly output: string;
+  readonly exitCode: number;
+}
+
+/** What the console shows of a module's health. */
+export interface ModuleHealth {
+  readonly id: string;
+  readonly title: string;
+  /** What is not well, in whole sentences. */
+  readonly problems: readonly string[];
+  readonly facts: readonly (readonly [name: string, value: string])[];
+}
+
+export type ReadModuleHealth = (call: Pick<Call, 'run'>) => Promise<ModuleHealth>;
 
 /** What the server knows first. */
 export interface Early {
@@ -63,6 +89,8 @@ export interface Core extends Omit<ApiParts, 'createIntrospection'> {
   readonly onMessage: (applicationId: string) => void;
   readonly secrets: Secrets;
   readonly trustedProxies: BlockList;
+  /** Modules add what the console shows of their health. */
+  readonly health: Set<ReadModuleHealth>;
   /** How this machine reaches the server. */
   readonly url: string;
   /** Limits requests of browsers in flight. */

@@ -3,6 +3,7 @@ import type { Settings } from '../config/setting.ts';
 import { SETTINGS } from '../config/settings.ts';
 import { accountModule } from './account/module.ts';
 import { consoleModule } from './console/module.ts';
+import { declaredModule } from './declared/module.ts';
 import { demoModule } from './demo/module.ts';
 import type { Module } from './module.ts';
 import { oidcModule } from './oidc/module.ts';
@@ -18,6 +19,7 @@ import { walletsModule } from './wallets/module.ts';
  */
 const LIST = [
   consoleModule,
+  declaredModule,
   demoModule,
   oidcModule,
   passkeysModule,

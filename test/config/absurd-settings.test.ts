@@ -136,6 +136,7 @@ const TEXTS: Readonly<Record<string, readonly string[]>> = {
 const CONTENTS: Readonly<Record<string, readonly string[]>> = {
   ADMIN_KEYS_FILE: [`ada:${KEY}`, '', '\n', `${KEY}\n`, `admin:${KEY}\n`, `ada:${KEY}\neve:${KEY}\n`, `ada:${KEY}ü\n`],
   AUTH_SIGNING_KEYS_FILE: ['', '{}', '[]', 'null', '{"keys":[]}', '{"keys":[{}]}', '{"keys":[null]}', '{"keys":{}}'],
+  APPLICATIONS_FILE: [' '.repeat(1_024 * 1_024 + 1)],
   BLOCKED_EMAIL_DOMAINS_FILE: ['example.com', 'a b\n', '*\n', 'ada@example.com\n', 'https://a.test\n', '127.0.0.1\n'],
   ENCRYPTION_KEY_FILE: ['', '\n', 'AAAA', `${AES}${AES}`, `${AES}\n${AES}\n`, `${AES},${AES}`],
   LOGIN_PROVIDERS_FILE: [

@@ -53,6 +53,7 @@ describe('An API key with a name and an expiry', () => {
       createdAt,
       expiresAt,
       use: 'API',
+      managedByFile: false,
     });
     clock.advance(60 * SECOND - 1);
     expect(await tryKey(apiKey)).toBe('ok');

@@ -24,7 +24,8 @@ describe('a group', () => {
   it('is created, read, changed and deleted, each with an event in the audit log', async () => {
     const name = newGroupName();
     const created = await callWith(createGroup, { name, displayName: 'Redaktion' });
-    const group = { groupId: expect.any(String), name, displayName: 'Redaktion', createdAt: expect.any(String) };
+    const createdAt = expect.any(String);
+    const group = { groupId: expect.any(String), name, displayName: 'Redaktion', createdAt, managedByFile: false };
     expect(created).toEqual(success({ group }));
     const { groupId } = (created.data as { group: { groupId: string } }).group;
     expect(await callWith(getGroup, { groupId })).toEqual(success({ group }));

@@ -32,6 +32,7 @@ const FAN_OUT_ROWS = 1_000;
 /** Deliveries that a scrape of the metrics counts, or the console. */
 const COUNTED_ROWS = 10_000;
 const COUNTING = [
+  'count_access_losers',
   'count_all_check_ins',
   // Operators change few applications, and read all of them: those that name a client.
   'mark_application_deleted',
@@ -87,6 +88,14 @@ const JOBS = [
 
 /** Lists, changes and batches for which planning costs little: few come in a second. */
 const PLANNED_ANEW = [
+  // Those of a file run when it changes.
+  'count_access_losers',
+  'select_access_of_applications',
+  'select_keys_of_applications',
+  'select_logos_of_applications',
+  'select_named_applications',
+  'select_owners_of_digests',
+  'select_owners_of_resources',
   'allow_device',
   'consent_to_client',
   'cut_off_refused',
@@ -290,6 +299,17 @@ test('no other statement is planned anew each time', () => {
 function isCheaperWhole(name: string, text: string): boolean {
   if (
     [
+      // Exports and files of applications read what the file names, or everything.
+      'count_access_losers',
+      'select_access_of_applications',
+      'select_declarable_applications',
+      'select_declarable_groups',
+      // Of one row.
+      'select_declared_file',
+      'store_declared_file',
+      'select_keys_of_applications',
+      'select_logos_of_applications',
+      'select_named_applications',
       'insert_group',
       'mark_application_deleted',
       'update_application',

@@ -62,8 +62,9 @@ export function createAdminHandlers(parts: ServiceParts): ServiceHandlers<typeof
   const onSignedOut = (userId: string) => liveSessions.forgetUser(userId);
   const present = createApplicationPresenter(tokens.issuer);
   const isKnownMethod = (name: string) => isLoginMethod(name) || providers.issuers.has(name);
-  const toApplication = ({ requiredAssurance, ...application }: ApplicationDetails) => ({
+  const toApplication = ({ requiredAssurance, declaredByFile, ...application }: ApplicationDetails) => ({
     ...present(application, application.id),
+    managedByFile: declaredByFile === true,
     requiredAssurance: nameRequiredAssurance(requiredAssurance),
   });
   return {
@@ -88,7 +89,7 @@ export function createAdminHandlers(parts: ServiceParts): ServiceHandlers<typeof
     },
 
     createApiKey: (call, fields) => createApiKey(call, fields),
-    listApiKeys: async (call, fields) => toPage('apiKeys', await listApiKeys(call, pageTokens, fields), toMessage),
+    listApiKeys: async (call, fields) => toPage('apiKeys', await listApiKeys(call, pageTokens, fields), toManaged),
     async rotateApiKey(call, fields) {
       const created = await rotateApiKey(call, fields);
       apiKeys.forgetAll();
@@ -183,6 +184,11 @@ function toAuditEvent({ id, applicationId, ...event }: AuditEvent) {
   return { ...toMessage(event), auditEventId: id, ...(applicationId !== NO_APPLICATION && { applicationId }) };
 }
 
+/** Converts a group or a key, which a file may have declared. */
+function toManaged<Row extends { readonly declaredByFile: boolean | null }>({ declaredByFile, ...row }: Row) {
+  return { ...toMessage(row), managedByFile: declaredByFile === true };
+}
+
 function toPasskey({ id, isBackupEligible, isBackedUp, isUserVerified, ...passkey }: Passkey) {
   const { credentialId: _, ...fields } = toMessage(passkey);
   const flags = { backupEligible: isBackupEligible, backedUp: isBackedUp, userVerified: isUserVerified };
@@ -214,10 +220,10 @@ function createGroupHandlers({ liveSessions, pageTokens }: Pick<ServiceParts, 'l
     for (const userId of userIds) liveSessions.forgetUser(userId);
   };
   return {
-    createGroup: async (call, fields) => ({ group: toMessage(await createGroup(call, fields)) }),
-    getGroup: async (call, fields) => ({ group: toMessage(await getGroup(call, fields)) }),
-    listGroups: async (call, fields) => toPage('groups', await listGroups(call, pageTokens, fields), toMessage),
-    updateGroup: async (call, fields) => ({ group: toMessage(await updateGroup(call, fields)) }),
+    createGroup: async (call, fields) => ({ group: toManaged(await createGroup(call, fields)) }),
+    getGroup: async (call, fields) => ({ group: toManaged(await getGroup(call, fields)) }),
+    listGroups: async (call, fields) => toPage('groups', await listGroups(call, pageTokens, fields), toManaged),
+    updateGroup: async (call, fields) => ({ group: toManaged(await updateGroup(call, fields)) }),
     deleteGroup: async (call, fields) => forget(await deleteGroup(call, fields)),
     addGroupMember,
     removeGroupMember: async (call, fields) => liveSessions.forgetUser(await removeGroupMember(call, fields)),

@@ -6,7 +6,7 @@ import type { Layout, PlaceholderValues, Receiver, Statement } from '../sql/stat
 const tracer = trace.getTracer('usher');
 
 const WRITES =
-  /\b(insert into|update|delete from|merge into|for (no key )?update|for (key )?share|nextval|pg_try_advisory_xact_lock)\b/i;
+  /\b(insert into|update|delete from|merge into|for (no key )?update|for (key )?share|nextval|pg_(try_)?advisory_xact_lock)\b/i;
 
 /** Only builds statements: it has no connection. */
 const db = drizzle.mock();

@@ -1,5 +1,5 @@
 import { sql } from 'drizzle-orm';
-import { index, pgTable, primaryKey, text, uuid } from 'drizzle-orm/pg-core';
+import { boolean, index, pgTable, primaryKey, text, uuid } from 'drizzle-orm/pg-core';
 import { bytes, instant } from './column-types.ts';
 import { applicationIdColumn } from './schema.ts';
 import type { TableFacts } from './table-facts.ts';
@@ -22,6 +22,8 @@ export const apiKeys = pgTable(
     replacedBy: uuid('replaced_by'),
     /** `API`, or `CLIENT_SECRET` for a key that opens only the OpenID Connect endpoints. */
     use: text('use').notNull().default('API'),
+    /** Whether `APPLICATIONS_FILE` has named the key. It is revoked once a file no longer does. */
+    declaredByFile: boolean('declared_by_file').notNull().default(false),
   },
   (table) => [
     primaryKey({ columns: [table.applicationId, table.id] }),

@@ -1,7 +1,7 @@
 /** Groups of users, and what each group means to applications. */
 import { boolean, index, pgTable, primaryKey, text, uniqueIndex, uuid } from 'drizzle-orm/pg-core';
 import { instant } from './column-types.ts';
-import { applicationIdColumn } from './schema.ts';
+import { applicationIdColumn, declaredByFileColumn } from './schema.ts';
 import type { TableFacts } from './table-facts.ts';
 
 export const groups = pgTable(
@@ -11,6 +11,7 @@ export const groups = pgTable(
     /** The value that applications get. */
     name: text('name').notNull(),
     displayName: text('display_name'),
+    declaredByFile: declaredByFileColumn(),
     createdAt: instant('created_at').notNull(),
     /** A deleted group means nothing any more. A job removes its memberships and then the row. */
     deletedAt: instant('deleted_at'),

@@ -1,6 +1,6 @@
 /** Tables about Usher's own operation. */
 import { sql } from 'drizzle-orm';
-import { bigint, boolean, index, pgTable, primaryKey, smallint, text, uuid } from 'drizzle-orm/pg-core';
+import { bigint, boolean, index, integer, pgTable, primaryKey, smallint, text, uuid } from 'drizzle-orm/pg-core';
 import { bytes, encryptionKeyIdOf, instant } from './column-types.ts';
 import { DAY_MS, type TableFacts } from './table-facts.ts';
 
@@ -71,6 +71,16 @@ export const unfinishedChanges = pgTable(
   (table) => [index('unfinished_changes_due_at_idx').on(table.dueAt)],
 );
 
+/** The file of `APPLICATIONS_FILE` that was applied last, in one row. */
+export const declaredFiles = pgTable('declared_files', {
+  /** SHA-256 of the file, in hex. */
+  digest: text('digest').notNull(),
+  revision: integer('revision'),
+  appliedAt: instant('applied_at').notNull(),
+  /** There is one row. */
+  id: smallint('id').primaryKey().default(1),
+});
+
 const HOURLY_COUNTS_DAYS = 90;
 
 export const OPERATIONS_TABLES: readonly TableFacts[] = [
@@ -89,4 +99,5 @@ export const OPERATIONS_TABLES: readonly TableFacts[] = [
   { table: expiryMarks, distributedBy: expiryMarks.name, expires: [], erasedBy: [] },
   // Written together with applications, groups and users, of which every server has a copy.
   { table: unfinishedChanges, distributedBy: null, expires: [], erasedBy: [] },
+  { table: declaredFiles, distributedBy: null, expires: [], erasedBy: [] },
 ];

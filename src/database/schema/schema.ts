@@ -19,6 +19,9 @@ export const profileColumns = () => ({
 /** The lifetime of a session in seconds. Sessions of an application with it cannot be renewed once they have expired. */
 export const DEFAULT_IDLE_SECONDS = 900;
 
+/** Whether `APPLICATIONS_FILE` names the row. False once it no longer does; null if it never has, or has released it. */
+export const declaredByFileColumn = () => boolean('declared_by_file');
+
 export const applications = pgTable(
   'applications',
   {
@@ -84,6 +87,7 @@ export const applications = pgTable(
     /** Width and height in pixels. */
     logoSize: smallint('logo_size').array(),
     darkLogoSize: smallint('dark_logo_size').array(),
+    declaredByFile: declaredByFileColumn(),
     createdAt: instant('created_at').notNull(),
     deletedAt: instant('deleted_at'),
   },
@@ -94,6 +98,9 @@ export const applications = pgTable(
       .where(sql`${table.deletedAt} is null`),
     index('applications_name_idx').on(sql`lower(${table.name} collate "C")`).where(sql`${table.deletedAt} is null`),
     index('applications_list_idx').on(table.createdAt, table.id).where(sql`${table.deletedAt} is null`),
+    index('applications_declared_by_file_idx')
+      .on(table.declaredByFile)
+      .where(sql`${table.declaredByFile} is not null and ${table.deletedAt} is null`),
   ],
 );
 

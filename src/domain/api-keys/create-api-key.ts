@@ -35,9 +35,24 @@ export async function createApiKey(
     use: textOrEmpty(oneOf(KEY_USES)),
   });
   const { apiKey, apiKeyId, digest } = newApiKey();
-  const [created] = await run(insertApiKey, { ...fields, use: fields.use || 'API', apiKeyId, digest, now });
-  if (!created) throw new ServiceError('APPLICATION_NOT_FOUND');
+  await storeApiKey({ run, now }, { ...fields, use: fields.use || 'API', apiKeyId, digest });
   return { apiKeyId, apiKey };
+}
+
+/** Stores a key of checked fields. @throws ServiceError `Application not found` */
+export async function storeApiKey(
+  { run, now }: Pick<Call, 'run' | 'now'>,
+  fields: {
+    readonly applicationId: string;
+    readonly apiKeyId: string;
+    readonly digest: Buffer;
+    readonly name: string | null;
+    readonly expiresAt: Date | null;
+    readonly use: string;
+  },
+): Promise<void> {
+  const [created] = await run(insertApiKey, { ...fields, now });
+  if (!created) throw new ServiceError('APPLICATION_NOT_FOUND');
 }
 
 function instantAfter(now: Date): Rule<Date> {
@@ -50,10 +65,10 @@ function instantAfter(now: Date): Rule<Date> {
 
 const insertApiKey = statement('insert_api_key')`
   with created as (
-    insert into api_keys as k (application_id, id, digest, created_at, name, expires_at, use)
+    insert into api_keys as k (application_id, id, digest, created_at, name, expires_at, use, declared_by_file)
     select id, ${p.uuid('apiKeyId')}, ${p.bytes('digest')}, ${p.instant('now')},
       coalesce(${p.text('name')}, ${defaultKeyName(sql`applications.name`)}),
-      ${p.instant('expiresAt')}, ${p.text('use')}
+      ${p.instant('expiresAt')}, ${p.text('use')}, ${p.text('auditActorType')} = 'file'
     from applications where id = ${p.uuid('applicationId')} and deleted_at is null
     returning k.id
   ), ${auditEvent({ resource: sql`id`, from: sql`created` })}

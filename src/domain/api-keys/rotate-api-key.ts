@@ -1,10 +1,12 @@
 import { sql } from 'drizzle-orm';
-import { p, statement } from '../../database/sql/template.ts';
+import { p, statement, t } from '../../database/sql/template.ts';
 import { newApiKey } from '../applications/api-key.ts';
 import { auditEvent } from '../audit/audit-event.ts';
 import type { Call } from '../core/call.ts';
 import { ServiceError } from '../core/errors.ts';
+import { requireUnmanaged } from '../core/managed-by-file.ts';
 import { check, integer, orDefault, type Unchecked, uuid } from '../core/validation.ts';
+import { isManagedKey } from './managed-key.ts';
 
 const DAY_SECONDS = 24 * 60 * 60;
 const rules = {
@@ -16,7 +18,7 @@ const rules = {
  * Replaces an API key by a new one with the same name, use and expiry. The old key works until the overlap ends, or
  * until its own expiry if that is earlier.
  *
- * @throws ServiceError `API key not found`, also if it is revoked or expired; `API key already replaced`
+ * @throws ServiceError `API key not found`, also if it is revoked or expired; `API key already replaced`; `Managed by file`
  */
 export async function rotateApiKey(
   { run, now }: Call,
@@ -27,8 +29,11 @@ export async function rotateApiKey(
   const endsAt = new Date(now.getTime() + overlapSeconds * 1_000);
   const [created] = await run(replaceApiKey, { oldId, apiKeyId, digest, now, endsAt });
   if (created) return { apiKeyId, apiKey };
-  const [replaced] = await run(selectReplaced, { oldId });
-  throw new ServiceError(replaced ? 'API_KEY_REPLACED' : 'API_KEY_NOT_FOUND');
+  const [found] = await run(selectReplaced, { oldId });
+  if (!found) throw new ServiceError('API_KEY_NOT_FOUND');
+  requireUnmanaged(found);
+
+  throw new ServiceError(found.isReplaced ? 'API_KEY_REPLACED' : 'API_KEY_NOT_FOUND');
 }
 
 const replaceApiKey = statement('replace_api_key')`
@@ -37,7 +42,7 @@ const replaceApiKey = statement('replace_api_key')`
     select k.application_id, k.id, k.name, k.expires_at, k.use
     from api_keys k join applications a on a.id = k.application_id and a.deleted_at is null
     where k.id = ${p.uuid('oldId')} and k.revoked_at is null and k.replaced_by is null
-      and (k.expires_at is null or k.expires_at > ${p.instant('now')})
+      and (k.expires_at is null or k.expires_at > ${p.instant('now')}) and not ${isManagedKey}
     for update of k
   ), replaced as (
     update api_keys k
@@ -49,5 +54,7 @@ const replaceApiKey = statement('replace_api_key')`
   select application_id, ${p.uuid('apiKeyId')}, ${p.bytes('digest')}, ${p.instant('now')}, name, expires_at, use from old
   returning 1 as created`;
 
-const selectReplaced = statement('select_replaced_api_key')`
-  select from api_keys where id = ${p.uuid('oldId')} and revoked_at is null and replaced_by is not null`;
+const selectReplaced = statement('select_replaced_api_key', { isManaged: t.boolean, isReplaced: t.boolean })`
+  select ${isManagedKey} as is_managed, k.replaced_by is not null as is_replaced
+  from api_keys k join applications a on a.id = k.application_id and a.deleted_at is null
+  where k.id = ${p.uuid('oldId')} and k.revoked_at is null`;

@@ -12,6 +12,7 @@ import { resourceColumns, resourceFlags, resourceRules } from './resource.ts';
 
 const { id, clientId, name, redirectUris, allowSignUp, askName, singleSignOn, openIdConnect, deviceLogin, createdAt } =
   applications;
+const { declaredByFile } = applications;
 const { messageFeed } = applications;
 const { sessionMaxAgeSeconds, sessionIdleSeconds, signUpEmailDomains, allowInvitations } = applications;
 const { restrictAccess, requiredAssurance, attributeClaims } = applications;
@@ -42,7 +43,7 @@ const ownColumns = {
 };
 /** The columns that operators set. */
 export const chosenColumns = { ...ownColumns, ...chosenBrandingColumns };
-export const applicationColumns = { id, clientId, ...ownColumns, ...brandingColumns, createdAt };
+export const applicationColumns = { id, clientId, ...ownColumns, ...brandingColumns, declaredByFile, createdAt };
 
 /** An application as operators see it. */
 export type ApplicationDetails = RowOf<typeof applicationColumns>;

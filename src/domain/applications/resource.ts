@@ -7,7 +7,8 @@ import { rule, Unacceptable } from '../core/rule.ts';
 import { boolean, listOf, objectOf, optional, orDefault, textThat } from '../core/validation.ts';
 import { readScope } from '../grants/scope.ts';
 
-export const CLIENT_ID = /^client_[0-9a-f]{32}$/;
+/** The form of client IDs that Usher makes, and that of those in `APPLICATIONS_FILE`. Both may be in OpenID Connect. */
+export const CLIENT_ID = /^(?:client_[0-9a-f]{32}|(?!client_|usher-|https|feed_)[a-z0-9][a-z0-9._-]{2,63})$/;
 
 export function newClientId(): string {
   return `client_${randomBytes(16).toString('hex')}`;
@@ -45,13 +46,17 @@ const distinctScopes: typeof scopes = rule(scopes.schema, (value) => {
 });
 
 const MAX_MACHINES = 100;
-const clientId = textThat((text) => CLIENT_ID.test(text), 'must be a client ID', { max: 255, format: 'client-id' });
+/** Accepts a client ID of either form. */
+export const clientIdRule = textThat((text) => CLIENT_ID.test(text), 'must be a client ID', {
+  max: 255,
+  format: 'client-id',
+});
 
 /** The rules of fields that may be missing. */
 export const resourceRules = {
   resourceUri: optional(uri),
   resourceScopes: orDefault(distinctScopes, []),
-  machineClientIds: orDefault(listOf(clientId, { min: 0, max: MAX_MACHINES }), []),
+  machineClientIds: orDefault(listOf(clientIdRule, { min: 0, max: MAX_MACHINES }), []),
 };
 
 function isResourceUri(text: string): boolean {

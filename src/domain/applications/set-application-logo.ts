@@ -1,9 +1,10 @@
 import { hash } from 'node:crypto';
 import { type SQL, sql } from 'drizzle-orm';
-import { columnsOf, p, statement } from '../../database/sql/template.ts';
+import { columnsOf, p, statement, t } from '../../database/sql/template.ts';
 import { auditEvent } from '../audit/audit-event.ts';
 import type { Call } from '../core/call.ts';
 import { ServiceError } from '../core/errors.ts';
+import { isManagedByFile, requireUnmanaged } from '../core/managed-by-file.ts';
 import { type Rule, rule, Unacceptable } from '../core/rule.ts';
 import { check, oneOf, type Unchecked, uuid } from '../core/validation.ts';
 import { type ApplicationDetails, applicationColumns } from './application.ts';
@@ -24,13 +25,13 @@ const image: Rule<Uint8Array> = rule(
 
 const rules = { applicationId: uuid, theme: oneOf(LOGO_THEMES), image };
 
-/** Sets or, without bytes, removes a logo. @throws ServiceError `Invalid logo`, `Application not found` */
+/** Sets or, without bytes, removes a logo. @throws ServiceError `Invalid logo`, `Application not found`, `Managed by file` */
 export async function setApplicationLogo(
   { run }: Call,
   request: Unchecked<keyof typeof rules>,
 ): Promise<ApplicationDetails> {
   const { applicationId, theme, image } = check(request, rules);
-  const [application] =
+  const [found] =
     image.length > 0
       ? await run(upsertLogo, {
           applicationId,
@@ -40,9 +41,12 @@ export async function setApplicationLogo(
           ...readLogoImage(image),
         })
       : await run(deleteLogo, { applicationId, theme });
-  if (!application) throw new ServiceError('APPLICATION_NOT_FOUND');
-  return application;
+  if (!found) throw new ServiceError('APPLICATION_NOT_FOUND');
+  requireUnmanaged(found);
+  return found.application;
 }
+
+const FOUND = { application: applicationColumns, isManaged: t.boolean };
 
 const isDark = sql`${p.text('theme')} = 'dark'`;
 
@@ -55,9 +59,9 @@ function changedLogo(digest: SQL, size: SQL): SQL {
 }
 
 /** Locks the application, so that its digests match the stored logos. A logo that is stored already changes nothing. */
-const upsertLogo = statement('upsert_application_logo', applicationColumns)`
+const upsertLogo = statement('upsert_application_logo', FOUND)`
   with wanted as (
-    select ${columnsOf(applicationColumns)},
+    select ${columnsOf(applicationColumns)}, ${isManagedByFile()} as is_managed, not ${isManagedByFile()} and
       case when ${isDark} then dark_logo_digest else logo_digest end is distinct from ${p.bytes('digest')} as is_new
     from applications where id = ${p.uuid('applicationId')} and deleted_at is null for no key update
   ), stored as (
@@ -73,21 +77,22 @@ const upsertLogo = statement('upsert_application_logo', applicationColumns)`
     from wanted w where a.id = w.id and w.is_new
     returning ${columnsOf(applicationColumns, 'a')}
   ), ${auditEvent({ resource: sql`id`, from: sql`changed` })}
-  select ${columnsOf(applicationColumns)} from changed
-  union all select ${columnsOf(applicationColumns)} from wanted where not is_new`;
+  select ${columnsOf(applicationColumns)}, false as is_managed from changed
+  union all select ${columnsOf(applicationColumns)}, is_managed from wanted where not is_new`;
 
-const deleteLogo = statement('delete_application_logo', applicationColumns)`
+const deleteLogo = statement('delete_application_logo', FOUND)`
   with wanted as (
-    select id from applications where id = ${p.uuid('applicationId')} and deleted_at is null for no key update
+    select ${columnsOf(applicationColumns)}, ${isManagedByFile()} as is_managed from applications where id = ${p.uuid('applicationId')} and deleted_at is null for no key update
   ), removed as (
     delete from application_logos l using wanted
     where l.application_id = ${p.uuid('applicationId')} and l.theme = ${p.text('theme')}
-      and l.application_id = wanted.id
+      and l.application_id = wanted.id and not wanted.is_managed
     returning l.application_id
   ), changed as (
     update applications a
     set ${changedLogo(sql`null`, sql`null`)}
-    from wanted w where a.id = w.id
+    from wanted w where a.id = w.id and not w.is_managed
     returning ${columnsOf(applicationColumns, 'a')}
   ), ${auditEvent({ resource: sql`application_id`, from: sql`removed` })}
-  select ${columnsOf(applicationColumns)} from changed`;
+  select ${columnsOf(applicationColumns)}, false as is_managed from changed
+  union all select ${columnsOf(applicationColumns)}, is_managed from wanted where is_managed`;

@@ -14,8 +14,9 @@ import {
   versionParameter,
 } from '../core/changes.ts';
 import { ServiceError } from '../core/errors.ts';
+import { isManagedByFile, requireUnmanaged } from '../core/managed-by-file.ts';
 import { leaveUnfinished } from '../core/unfinished-changes.ts';
-import { check, type Unchecked, uuid } from '../core/validation.ts';
+import { type Checked, check, type Unchecked, uuid } from '../core/validation.ts';
 import { goOn } from '../lifecycle/finish-change.ts';
 import { storeLogoutEndpoint } from '../outbox/logout-endpoint.ts';
 import { storeMessageFeed } from '../outbox/message-feed.ts';
@@ -38,7 +39,7 @@ const rules = { applicationId: uuid, ...changes({ ...requiredRules, ...flagRules
  * Changes an application and returns it. If it becomes restricted, the sign-ins of users who may not enter it end. If it
  * becomes another resource, the tokens of other clients for it do.
  *
- * @throws ServiceError `Application not found`, `Changed meanwhile`, `Resource already exists`, and `Validation failed` for an unknown login
+ * @throws ServiceError `Application not found`, `Managed by file`, `Changed meanwhile`, `Resource already exists`, and `Validation failed` for an unknown login
  * method
  */
 export async function updateApplication(
@@ -48,11 +49,21 @@ export async function updateApplication(
 ): Promise<ApplicationDetails> {
   const { applicationId, ...given } = check(request, rules);
   if (given.loginMethods) requireKnownMethods(given.loginMethods, isKnownMethod);
+  return changeApplication(call, applicationId, given);
+}
+
+/** As `updateApplication`, with checked fields. */
+export async function changeApplication(
+  call: Call,
+  applicationId: string,
+  given: Partial<Omit<Checked<typeof rules>, 'applicationId'>>,
+): Promise<ApplicationDetails> {
   const changeId = randomUUID();
   const parameters = { applicationId, changeId, feedEpoch: randomUUID(), ...versionParameter(call) };
-  const changes = changeParameters(given);
+  const changes = changeParameters({ ...noChanges, ...given });
   const [updated] = await runCutoff(call, updateChanged, { ...parameters, ...changes }).catch(throwResourceTaken);
   if (!updated) throw new ServiceError('APPLICATION_NOT_FOUND');
+  requireUnmanaged(updated);
   requireExpected(updated);
   if (given.backchannelLogoutUri) call.onMessage?.(applicationId);
   if (given.restrictAccess) await goOn(call, changeId);
@@ -71,13 +82,17 @@ const ruling = {
   resourceScopes,
 };
 
+const noChanges = Object.fromEntries(Object.keys(chosenColumns).map((name) => [name, undefined]));
+
 const updateChanged = statement('update_application', {
   application: applicationColumns,
+  isManaged: t.boolean,
   isExpected: t.boolean,
 })`
   with wanted as (
-    select id, client_id, created_at, logo_digest, dark_logo_digest, logo_size, dark_logo_size,
-      ${changedValues(chosenColumns)}, ${hasExpectedVersion(chosenColumns)} as is_expected from applications
+    select id, client_id, created_at, logo_digest, dark_logo_digest, logo_size, dark_logo_size, declared_by_file,
+      ${changedValues(chosenColumns)}, ${isManagedByFile()} as is_managed,
+      ${hasExpectedVersion(chosenColumns)} and not ${isManagedByFile()} as is_expected from applications
     where id = ${p.uuid('applicationId')} and deleted_at is null for no key update
   ), changed as (
     update applications a set (${columnsOf(chosenColumns)}) = row(${columnsOf(chosenColumns, 'w')}),
@@ -103,7 +118,7 @@ const updateChanged = statement('update_application', {
     union select r.id from wanted w join applications a on a.id = w.id
       join applications r on w.client_id = any(r.machine_client_ids)
     where w.is_expected and (a.open_id_connect, a.restrict_access) is distinct from (w.open_id_connect, w.restrict_access)`)}
-  select ${columnsOf(applicationColumns)}, is_expected from wanted`;
+  select ${columnsOf(applicationColumns)}, is_managed, is_expected from wanted`;
 
 const readVersion = createVersionReader(
   'select_application_version',

@@ -5,12 +5,12 @@ import type { Run } from '../../database/pool/database.ts';
 import { NO_APPLICATION } from '../../database/schema/audit-schema.ts';
 import { p } from '../../database/sql/template.ts';
 
-type ActorType = 'admin_key' | 'api_key' | 'console' | 'login_page' | 'usher';
+type ActorType = 'admin_key' | 'api_key' | 'console' | 'file' | 'login_page' | 'usher';
 
 /** Who makes a call, and from where. */
 export interface AuditContext {
   readonly actorType: ActorType;
-  /** The name of the admin key, the ID of the API key, or the user ID of the operator. */
+  /** The name of the admin key, the ID of the API key, the user ID of the operator, or the digest of the file. */
   readonly actor: string;
   /** The RPC, such as `EventService/CreateEvent`. */
   readonly action: string;

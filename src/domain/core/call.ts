@@ -30,6 +30,8 @@ export interface Call {
   readonly cutoffCount?: number | undefined;
   /** Called after a webhook message of the application was inserted, to wake delivery. */
   readonly onMessage?: ((applicationId: string) => void) | undefined;
+  /** Set within a transaction of several changes: the job does what they leave unfinished. */
+  readonly isUncommitted?: true;
   /** Absent if Usher sends no e-mails: then changes store no notices. */
   readonly notices?: NoticeSettings | undefined;
 }

@@ -78,6 +78,7 @@ const CALL_ERRORS = {
   IDEMPOTENCY_KEY_REUSED: ['failed_precondition', 'Idempotency key used for another request'],
   IDEMPOTENCY_KEY_IN_USE: ['aborted', 'Call with this idempotency key is running'],
 
+  MANAGED_BY_FILE: ['failed_precondition', 'Managed by file'],
   API_KEY_REPLACED: ['failed_precondition', 'API key already replaced'],
   LOGIN_INTENT_COMPLETED: ['failed_precondition', 'Login intent already completed'],
   LOGIN_INTENT_EXPIRED: ['failed_precondition', 'Login intent expired'],

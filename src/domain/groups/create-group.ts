@@ -9,7 +9,7 @@ import { type Group, groupRules, MAX_GROUPS } from './group.ts';
 
 /** Creates a group without members. @throws ServiceError `Group already exists`, `Too many groups` */
 export async function createGroup({ run, now }: Call, request: Unchecked<keyof typeof groupRules>): Promise<Group> {
-  const group = { groupId: randomUUID(), ...check(request, groupRules), createdAt: now };
+  const group = { groupId: randomUUID(), ...check(request, groupRules), declaredByFile: null, createdAt: now };
   const [found] = await run(insertGroup, { ...group, most: MAX_GROUPS, now });
   if (found?.isCreated) return group;
   throw new ServiceError(found?.isFull ? 'TOO_MANY_GROUPS' : 'GROUP_ALREADY_EXISTS');
@@ -19,8 +19,9 @@ const insertGroup = statement('insert_group', { isFull: t.boolean, isCreated: t.
   with present as (
     select count(*) >= ${p.integer('most')} as is_full from groups where deleted_at is null
   ), created as (
-    insert into groups (id, name, display_name, created_at)
-    select ${p.uuid('groupId')}, ${p.text('name')}, ${p.text('displayName')}, ${p.instant('now')}
+    insert into groups (id, name, display_name, created_at, declared_by_file)
+    select ${p.uuid('groupId')}, ${p.text('name')}, ${p.text('displayName')}, ${p.instant('now')},
+      case when ${p.text('auditActorType')} = 'file' then true end
     from present where not is_full on conflict do nothing returning id
   ), ${auditEvent({ resource: sql`id`, from: sql`created`, applicationId: noApplication })}
   select is_full, exists (select 1 from created) as is_created from present`;

@@ -3,9 +3,9 @@ import { groups } from '../../database/schema/group-schema.ts';
 import { patternOf, rule, Unacceptable } from '../core/rule.ts';
 import { identifier, optional, text } from '../core/validation.ts';
 
-const { id, name, displayName, createdAt } = groups;
+const { id, name, displayName, declaredByFile, createdAt } = groups;
 
-export const groupColumns = { groupId: id, name, displayName, createdAt };
+export const groupColumns = { groupId: id, name, displayName, declaredByFile, createdAt };
 
 /** The columns that operators set. */
 export const chosenGroupColumns = { name, displayName };

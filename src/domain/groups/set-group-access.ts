@@ -4,6 +4,7 @@ import { p, statement, t } from '../../database/sql/template.ts';
 import { auditEvent } from '../audit/audit-event.ts';
 import type { Call } from '../core/call.ts';
 import { ServiceError } from '../core/errors.ts';
+import { isManagedByFile, requireUnmanaged } from '../core/managed-by-file.ts';
 import { boolean, type Checked, check, optional, orDefault, type Unchecked, uuid } from '../core/validation.ts';
 import { goOn } from '../lifecycle/finish-change.ts';
 import { cutOffEveryRefused, runCutoff } from '../sessions/cutoffs.ts';
@@ -20,7 +21,7 @@ const rulesOfOne = { ...ids, allowsAccess: optional(boolean), inClaim: optional(
  * of members if only the group has let them in, and tells the applications that see it. Returns the IDs of members who
  * may have lost access.
  *
- * @throws ServiceError `Group not found`, `Application not found`, `Too many groups`
+ * @throws ServiceError `Group not found`, `Application not found`, `Managed by file`, `Too many groups`
  */
 export async function setGroupAccess(call: Call, request: Unchecked<keyof typeof rules>): Promise<ReadonlySet<string>> {
   return storeMeaning(call, check(request, rules));
@@ -39,6 +40,7 @@ async function storeMeaning(call: Call, parameters: Checked<typeof rulesOfOne>):
   const [found] = await runCutoff(call, storeAccess, { ...parameters, changeId, most: MAX_GROUPS_OF_APPLICATION });
   if (!found?.hasGroup) throw new ServiceError('GROUP_NOT_FOUND');
   if (!found.hasApplication) throw new ServiceError('APPLICATION_NOT_FOUND');
+  requireUnmanaged(found);
   if (found.isFull) throw new ServiceError('TOO_MANY_GROUPS');
   return found.isChanged ? goOn(call, changeId) : new Set();
 }
@@ -48,12 +50,14 @@ const ofRow = sql`application_id = ${p.uuid('applicationId')} and group_id = ${p
 const storeAccess = statement('store_group_access', {
   hasGroup: t.boolean,
   hasApplication: t.boolean,
+  isManaged: t.boolean,
   isFull: t.boolean,
   isChanged: t.boolean,
 })`
   with target as (
     select g.id as group_id, a.id as application_id from groups g, applications a
     where g.id = ${p.uuid('groupId')} and g.deleted_at is null and a.id = ${p.uuid('applicationId')} and a.deleted_at is null
+      and not ${isManagedByFile(sql`a.declared_by_file`)}
   ), held as (
     -- Locked, so that two changes of one meaning each see each other.
     select allows_access, in_claim from application_groups where ${ofRow} for update
@@ -88,5 +92,8 @@ const storeAccess = statement('store_group_access', {
   ${changeMembers({ from: sql`changed`, groupId: sql`group_id`, seeing: sql`select ${p.uuid('applicationId')}` })}
   select exists (select 1 from groups where id = ${p.uuid('groupId')} and deleted_at is null) as has_group,
     exists (select 1 from applications where id = ${p.uuid('applicationId')} and deleted_at is null) as has_application,
+    exists (
+      select 1 from applications where id = ${p.uuid('applicationId')} and ${isManagedByFile()}
+    ) as is_managed,
     is_full, exists (select 1 from changed) as is_changed
   from present`;

@@ -13,6 +13,7 @@ import {
   versionParameter,
 } from '../core/changes.ts';
 import { ServiceError } from '../core/errors.ts';
+import { isManagedByFile, requireUnmanaged } from '../core/managed-by-file.ts';
 import { unfinishedParameters } from '../core/unfinished-changes.ts';
 import { check, type Unchecked, uuid } from '../core/validation.ts';
 import { goOn } from '../lifecycle/finish-change.ts';
@@ -24,7 +25,7 @@ const rules = { groupId: uuid, ...changes(groupRules) };
 /**
  * Changes a group and returns it.
  *
- * @throws ServiceError `Group not found`, `Group already exists`, `Changed meanwhile`
+ * @throws ServiceError `Group not found`, `Managed by file`, `Group already exists`, `Changed meanwhile`
  */
 export async function updateGroup(call: Call, request: Unchecked<keyof typeof rules>): Promise<Group> {
   const { groupId, ...given } = check(request, rules);
@@ -34,14 +35,20 @@ export async function updateGroup(call: Call, request: Unchecked<keyof typeof ru
     throw isUniqueViolation(error) ? new ServiceError('GROUP_ALREADY_EXISTS') : error;
   });
   if (!updated) throw new ServiceError('GROUP_NOT_FOUND');
+  requireUnmanaged(updated);
   requireExpected(updated);
   if (given.name !== undefined) await goOn(call, unfinished.changeId);
   return updated.group;
 }
 
-const updateChanged = statement('update_group', { group: groupColumns, isExpected: t.boolean })`
+const updateChanged = statement('update_group', {
+  group: groupColumns,
+  isManaged: t.boolean,
+  isExpected: t.boolean,
+})`
   with wanted as (
-    select id, created_at, ${changedValues(chosenGroupColumns)}, ${hasExpectedVersion(chosenGroupColumns)} as is_expected
+    select id, created_at, declared_by_file, ${changedValues(chosenGroupColumns)}, ${isManagedByFile()} as is_managed,
+      ${hasExpectedVersion(chosenGroupColumns)} and not ${isManagedByFile()} as is_expected
     from groups where id = ${p.uuid('groupId')} and deleted_at is null for no key update
   ), changed as (
     update groups g set (${columnsOf(chosenGroupColumns)}) = row(${columnsOf(chosenGroupColumns, 'w')}) from wanted w
@@ -50,4 +57,4 @@ const updateChanged = statement('update_group', { group: groupColumns, isExpecte
     returning g.id
   ), ${auditEvent({ resource: sql`id`, from: sql`changed`, applicationId: noApplication })},
   ${changeMembers({ from: sql`changed where ${isChanged('name')}`, groupId: sql`id`, losing: sql`select null::uuid where false` })}
-  select ${columnsOf(groupColumns)}, is_expected from wanted`;
+  select ${columnsOf(groupColumns)}, is_managed, is_expected from wanted`;

@@ -94,6 +94,7 @@ export interface FinishedStep {
  */
 export async function goOn(call: Call, id: string): Promise<ReadonlySet<string>> {
   const userIds = new Set<string>();
+  if (call.isUncommitted) return userIds;
   const until = performance.now() + CALL_MS;
   try {
     let change = await findUnfinished(call, id);

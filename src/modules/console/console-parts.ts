@@ -19,6 +19,7 @@ export type ConsoleCore = CallLog &
     | 'database'
     | 'databaseUrl'
     | 'hasOidc'
+    | 'health'
     | 'mailServer'
     | 'notices'
     | 'onMessage'

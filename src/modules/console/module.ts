@@ -14,9 +14,9 @@ export const consoleModule: Module<ConsoleConfig> = {
     return isOn ? { open: (core) => openConsole(config, core) } : {};
   },
   commands: {
-    async console(config, email) {
+    async console({ readConfig }, email) {
       const { createConsoleLink } = await import('./create-console-link.ts');
-      return createConsoleLink(config, email);
+      return createConsoleLink(readConfig(), email);
     },
   },
 };

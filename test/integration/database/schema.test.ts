@@ -43,6 +43,8 @@ const GLOBAL_KEYS = {
   // Of no application: counts of everything, and how far the expiry job has come.
   hourly_counts_hour_name_pk: 'hour',
   expiry_marks_pkey: 'name',
+  // The one file that was applied last.
+  declared_files_pkey: 'id',
   // Of version 1.0.0.
   audit_outbox_id_application_id_pk: 'id',
   // A browser continues its sign-in in any application that shares sign-ins.
@@ -54,6 +56,7 @@ const GLOBAL_KEYS = {
 const TABLES_WITHOUT_APPLICATION = [
   'applications',
   'browser_cutoffs',
+  'declared_files',
   'expiry_marks',
   'group_members',
   'groups',
@@ -77,6 +80,8 @@ const IMPERSONAL = [
   /^api_keys\.(name|use)$/,
   /^applications\./,
   /^application_logos\./,
+  // A digest.
+  /^declared_files\.digest$/,
   /^audit_(events|outbox)\.(actor|actor_type|action|request_id|resource)$/,
   /^(check_ins|events|scans)\./,
   /^attendees\.(event_id|attendee_id)$/,

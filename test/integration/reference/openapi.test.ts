@@ -381,7 +381,7 @@ const WRONG_FORMATS: Readonly<Record<string, string[]>> = {
   line: ['a\nb', 'a\u0085b'],
   'resource-uri': ['/mcp', 'http://app.test/mcp', 'https://APP.test/', 'https://u@app.test/', 'https://app.test/#a'],
   'scope-name': ['a b', 'a"', 'openid'],
-  'client-id': ['app', `client_${'0'.repeat(31)}`, `client_${'A'.repeat(32)}`],
+  'client-id': ['App', `client_${'0'.repeat(31)}`, `client_${'A'.repeat(32)}`],
   'ip-address': ['localhost', '192.0.2', '192.0.2.1:80', '[::1]', '::g'],
   color: ['red', '#fc0', '#ffcc0', '#ffcc00;', '#ffcc0g', '#ffcc0000', 'rgb(0,0,0)'],
   'message-id': ['1'],

@@ -79,11 +79,11 @@ export async function showApplicationGroups(request: ConsoleRequest): Promise<Co
   const call = await inApplication(request);
   const { application } = call;
   const rows = await listApplicationGroups(call, { applicationId: application.id });
-  const isAdmin = includesRole(operator.role, 'admin');
+  const mayEdit = includesRole(operator.role, 'admin') && !application.declaredByFile;
   const mayOpen = operator.role !== 'team';
   const switched = (title: string, meaning: Meaning) =>
     column(title, ({ groupId, name, [meaning]: isOn }: ApplicationGroup) => {
-      if (!isAdmin) return isOn ? 'Yes' : 'No';
+      if (!mayEdit) return isOn ? 'Yes' : 'No';
       return renderForm(
         `/applications/${application.id}/groups/change`,
         html`<input type="hidden" name="groupId" value="${groupId}"><input type="hidden" name="${meaning}" value="${String(!isOn)}"><button class="switch" role="switch" aria-checked="${String(isOn)}"><span class="hide">${title}: ${isolate(name)}</span></button>`,
@@ -111,7 +111,7 @@ ${renderCheck(request, { name: 'allowsAccess', label: 'Members may sign in', isC
     above:
       !application.restrictAccess &&
       html`<p class="alert note">Everybody may sign in, in a group or not: the <a href="/applications/${application.id}">settings</a> do not restrict access.</p>`,
-    form: isAdmin && { title: 'Add a group', submit: 'Add', shown: ['group'], fields },
+    form: mayEdit && { title: 'Add a group', submit: 'Add', shown: ['group'], fields },
   });
 }
 

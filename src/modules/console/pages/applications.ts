@@ -195,8 +195,15 @@ export async function showApplication(request: ConsoleRequest): Promise<ConsoleP
   const isAdmin = includesRole(request.operator.role, 'admin');
   const version = isAdmin ? await readApplicationVersion(request.call, { applicationId: request.params.a }) : undefined;
   const application = await findApplication(request.call, request.params.a);
+  const isDeclared = application.declaredByFile === true;
+  const mayEdit = isAdmin && !isDeclared;
   const path = `/applications/${application.id}`;
   const clients = await renderClients(request, application);
+  const fields = html`${renderProblem(request, APPLICATION_FIELDS)}
+<fieldset class="fields"${!mayEdit && html` disabled`}><legend class="hide">Settings</legend>
+${mayEdit && renderVersion(request, version)}${renderApplicationFields(request, application)}
+${mayEdit ? html`<div class="actions"><button>Save</button><a class="button second" href="${path}">Undo changes</a></div>` : !isDeclared && html`<p class="soft small">Only an admin can change these.</p>`}
+</fieldset>`;
   return {
     title: application.name,
     section: 'applications',
@@ -204,15 +211,7 @@ export async function showApplication(request: ConsoleRequest): Promise<ConsoleP
 ${renderNote(request)}
 <div class="two settings">
 <div class="stack">
-${renderForm(
-  path,
-  html`${renderProblem(request, APPLICATION_FIELDS)}
-<fieldset class="fields"${!isAdmin && html` disabled`}><legend class="hide">Settings</legend>
-${renderVersion(request, version)}${renderApplicationFields(request, application)}
-${isAdmin ? html`<div class="actions"><button>Save</button><a class="button second" href="${path}">Undo changes</a></div>` : html`<p class="soft small">Only an admin can change these.</p>`}
-</fieldset>`,
-  'fields tight',
-)}
+${isDeclared ? html`<div class="fields tight">${fields}</div>` : renderForm(path, fields, 'fields tight')}
 <details class="group"><summary>Example call</summary><pre tabindex="0" role="group" aria-label="Example call"><code>${exampleCall(request, application)}</code></pre></details>
 ${renderPanel(
   'ids',
@@ -220,25 +219,25 @@ ${renderPanel(
   html`${renderFacts([
     ['Application ID', renderId(application.id)],
     ['Created', renderMoment(application.createdAt)],
-  ])}${isAdmin && html`<div class="item"><div><strong>Delete</strong><p>Also deletes its keys, webhooks and events.</p></div>${renderLinkButton(`${path}/delete`, 'Delete…', 'danger')}</div>`}`,
+  ])}${mayEdit && html`<div class="item"><div><strong>Delete</strong><p>Also deletes its keys, webhooks and events.</p></div>${renderLinkButton(`${path}/delete`, 'Delete…', 'danger')}</div>`}`,
   false,
   'panel tight',
 )}
 ${clients}
 </div>
-${renderPreview(request, application, path, isAdmin)}
+${renderPreview(request, application, path, mayEdit)}
 </div>`,
   };
 }
 
-function renderPreview({ query }: ConsoleRequest, { name }: ApplicationDetails, path: string, isAdmin: boolean): Html {
+function renderPreview({ query }: ConsoleRequest, { name }: ApplicationDetails, path: string, mayEdit: boolean): Html {
   const form = previewFormOf(query);
   const lang = query.get('lang') ?? 'en';
   const view = (theme: string) =>
     html`<div><p>${theme === 'light' ? 'Light' : 'Dark'}</p><iframe class="view" sandbox loading="lazy" src="${path}/preview?${new URLSearchParams({ form, theme, lang }).toString()}" title="Login page of ${name}, ${theme}"></iframe></div>`;
   const languages = [...LANGUAGES.values()].map((language) => [language.tag, language.name] as const);
   return html`<section class="panel stay" aria-labelledby="look">
-<header class="bar"><h2 id="look">Login page</h2>${isAdmin && html`<a class="small" href="${path}/logo">Logo…</a>`}
+<header class="bar"><h2 id="look">Login page</h2>${mayEdit && html`<a class="small" href="${path}/logo">Logo…</a>`}
 <form class="pick tight">${renderSelect('form', 'Page', PREVIEW_FORMS, form)}${renderSelect('lang', 'Language', languages, lang)}<button class="second">Show</button></form>
 </header>
 <div class="views">${view('light')}${view('dark')}</div>

@@ -30,7 +30,14 @@ import {
   wideColumn,
 } from '../parts/list.ts';
 import { renderDay, renderMoment } from '../parts/moment.ts';
-import { renderBreadcrumbs, renderId, renderLinkButton, renderNote, renderPanel } from '../parts/panel.ts';
+import {
+  renderBreadcrumbs,
+  renderDeclared,
+  renderId,
+  renderLinkButton,
+  renderNote,
+  renderPanel,
+} from '../parts/panel.ts';
 import type { ConsolePage, ConsoleRoute } from '../route.ts';
 import { includesRole } from '../signed-in-operator.ts';
 
@@ -97,6 +104,7 @@ export async function showGroup(request: ConsoleRequest): Promise<ConsolePage> {
   const isAdmin = includesRole(operator.role, 'admin');
   const version = isAdmin ? await readGroupVersion(call, { groupId: params.g }) : undefined;
   const group = await getGroup(call, { groupId: params.g });
+  const mayEdit = isAdmin && !group.declaredByFile;
   const path = `/groups/${group.groupId}`;
   const page = { groupId: group.groupId, ...pageFields(query, JOINED_PAGE_SIZE) };
   const { rows, nextPageToken } = await listGroupMembers(call, parts.pageTokens, page);
@@ -112,15 +120,16 @@ export async function showGroup(request: ConsoleRequest): Promise<ConsolePage> {
     section: 'groups',
     body: html`${renderBreadcrumbs(['/groups', 'Groups'])}
 <div class="bar">
-<div><h1>${isolate(title)}</h1><p class="soft small">${isolate(group.name)} · ${renderId(group.groupId)} · created ${renderMoment(group.createdAt)}</p></div>
-${isAdmin && html`<div class="tight">${renderLinkButton(`${path}/delete`, 'Delete…', 'danger')}</div>`}
+<div><h1>${isolate(title)}</h1><p class="soft small">${isolate(group.name)} · ${renderId(group.groupId)} · created ${renderMoment(group.createdAt)}</p>
+${renderDeclared('group', group.declaredByFile)}</div>
+${mayEdit && html`<div class="tight">${renderLinkButton(`${path}/delete`, 'Delete…', 'danger')}</div>`}
 </div>
 ${renderNote(request)}
 ${isAdmin && renderAdd(request, path)}
 <h2 id="members">Members</h2>
 ${renderRows({ labelledBy: 'members', columns: isAdmin ? [...MEMBER_COLUMNS, remove] : MEMBER_COLUMNS, rows, empty: 'Nobody is in the group.' })}
 ${renderPager(path, query, nextPageToken)}
-${isAdmin && renderEdit(request, group, version)}`,
+${mayEdit && renderEdit(request, group, version)}`,
   };
 }
 

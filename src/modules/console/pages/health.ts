@@ -25,14 +25,15 @@ const RENEWED_BEFORE_MS = 7 * 24 * 60 * 60_000;
 
 export async function showHealth(request: ConsoleRequest, test?: MailTest): Promise<ConsolePage> {
   const mail = readMail(request, test);
-  const [process, postgres, webhooks, keys] = await Promise.all([
+  const [process, postgres, webhooks, keys, ...ofModules] = await Promise.all([
     readProcess(request),
     readPostgres(request),
     readWebhooks(request),
     readKeys(request),
+    ...[...request.parts.health].map((read) => read(request.call)),
   ]);
-  const providers = readProviders(request);
-  const problems = problemsOf([mail, process, postgres, ...providers, webhooks, keys]);
+  const others = [...readProviders(request), ...ofModules];
+  const problems = problemsOf([mail, process, postgres, ...others, webhooks, keys]);
   return {
     title: 'Health',
     section: 'health',
@@ -44,7 +45,7 @@ ${
 }
 ${renderPart(mail)}
 <div class="two even">
-${[process, postgres, ...providers, webhooks].map(renderPart)}
+${[process, postgres, ...others, webhooks].map(renderPart)}
 </div>
 ${renderPart(keys)}
 ${renderPanel('counters', 'Counters', renderFacts(countersOf(request)))}

@@ -23,6 +23,7 @@ export async function showKeys(request: ConsoleRequest, created?: Html): Promise
   const given = { applicationId: application.id, ...pageFields(query) };
   const page = await listApiKeys(call, parts.pageTokens, given);
   const isAdmin = includesRole(operator.role, 'admin');
+  const columns = columnsAt(call.now, application.declaredByFile === true);
   const actions = actionsColumn((key: ApiKey) => renderActions(call.now, key, path));
   const fields = html`${renderField(request, { name: 'name', label: 'Name', note: 'Distinguishes it from other keys.' })}
 ${renderField(request, { name: 'expiresAt', label: 'Works until (UTC)', placeholder: INSTANT_EXAMPLE, note: 'Empty: until it is revoked.' })}`;
@@ -30,21 +31,25 @@ ${renderField(request, { name: 'expiresAt', label: 'Works until (UTC)', placehol
     tab: 'keys',
     heading: 'API keys',
     page,
-    columns: isAdmin ? [...columnsAt(call.now), actions] : columnsAt(call.now),
+    columns: isAdmin ? [...columns, actions] : columns,
     empty: 'This application cannot call Usher.',
     above: created,
     form: isAdmin && { title: 'Create a key', shown: ['name', 'expiresAt'], fields },
   });
 }
 
-function columnsAt(now: Date) {
+function columnsAt(now: Date, isDeclared: boolean) {
   return [
     column(
       'Name',
       (key: ApiKey) =>
         html`${isolate(nameOf(key))}<br>${renderCopied(key.apiKeyId, html`<code class="small soft">${key.apiKeyId}</code>`)}`,
     ),
-    column('State', (key: ApiKey) => renderKeyState(now, key)),
+    column(
+      'State',
+      (key: ApiKey) =>
+        html`${renderKeyState(now, key)}${isDeclared && !key.declaredByFile && html` <span class="tag">not in the file</span>`}`,
+    ),
     wideColumn('Use', ({ use }: ApiKey) => use),
     wideColumn('Created', ({ createdAt }: ApiKey) => renderDay(createdAt)),
     wideColumn('Last used', ({ lastUsedAt }: ApiKey) => renderMoment(lastUsedAt, 'never')),
@@ -58,8 +63,12 @@ function renderKeyState(now: Date, { revokedAt, expiresAt, replacedBy }: ApiKey)
   return replacedBy ? html`<span class="tag warn" title="${replacedBy}">Replaced</span>` : html`Works`;
 }
 
-function renderActions(now: Date, { apiKeyId, revokedAt, expiresAt, replacedBy }: ApiKey, path: string): Html | string {
-  if (revokedAt || (expiresAt && expiresAt <= now)) return '';
+function renderActions(
+  now: Date,
+  { apiKeyId, revokedAt, expiresAt, replacedBy, declaredByFile }: ApiKey,
+  path: string,
+): Html | string {
+  if (declaredByFile || revokedAt || (expiresAt && expiresAt <= now)) return '';
   const link = (action: string, label: string) => html`<a href="${path}/${apiKeyId}/${action}">${label}</a>`;
   return html`${!replacedBy && html`${link('rotate', 'Rotate…')} `}${link('revoke', 'Revoke…')}`;
 }

@@ -28,6 +28,7 @@ export const ACTION_TEXTS: ReadonlyMap<string, ActionText> = new Map([
     RotateApiKey: 'Rotated a key',
     RevokeApiKey: 'Revoked a key',
   }),
+  ...rowsOf('', 'key', { DeclareApiKey: 'Changed a declared key' }),
   ...rowsOf('AdminService/', 'user', {
     CreateUser: 'Created a user',
     BatchCreateUsers: 'Imported a user',

@@ -5,7 +5,7 @@ import type { ConsoleRequest } from '../console-request.ts';
 import type { ConsolePage } from '../route.ts';
 import { renderForm, renderProblem } from './form.ts';
 import { type Filter, renderFilters, renderPager, renderRows, type Table } from './list.ts';
-import { renderBreadcrumbs, renderId, renderNote, renderPanel } from './panel.ts';
+import { renderBreadcrumbs, renderDeclared, renderId, renderNote, renderPanel } from './panel.ts';
 
 interface ApplicationList<Row> extends Omit<Table<Row>, 'labelledBy' | 'rows'> {
   readonly tab: Exclude<ApplicationTab, 'settings'>;
@@ -84,7 +84,12 @@ type ApplicationTab = keyof typeof APPLICATION_TABS;
 
 /** Renders the name of an application, and the tabs to its pages. */
 export function renderApplicationHeader(
-  { id, name, clientId }: Pick<ApplicationDetails, 'id' | 'name' | 'clientId'>,
+  {
+    id,
+    name,
+    clientId,
+    declaredByFile = null,
+  }: Pick<ApplicationDetails, 'id' | 'name' | 'clientId'> & Partial<Pick<ApplicationDetails, 'declaredByFile'>>,
   current: ApplicationTab,
 ): Html {
   return html`${renderBreadcrumbs(['/applications', 'Applications'])}
@@ -92,7 +97,7 @@ export function renderApplicationHeader(
 <div>
 <h1>${isolate(name)}</h1>
 <p class="soft small">${renderId(clientId)}</p>
-</div>
+${renderDeclared('application', declaredByFile)}</div>
 <nav class="tabs" aria-label="Application">${Object.entries(APPLICATION_TABS).map(
     ([tab, label]) =>
       html`<a href="/applications/${id}${tab !== 'settings' && `/${tab}`}"${tab === current && html` aria-current="page"`}>${label}</a>`,

@@ -102,6 +102,7 @@ const ACTORS: Readonly<Record<string, string>> = {
   login_page: 'Somebody',
   api_key: 'A key',
   admin_key: 'An admin key',
+  file: 'A file',
 };
 
 function renderWho(event: AuditEvent, names: Names): Html {
@@ -109,6 +110,7 @@ function renderWho(event: AuditEvent, names: Names): Html {
   if (actorType === 'login_page' && isByResource(event)) return renderNameOf(names, resource);
   if (actor === '') return html`${ACTORS[actorType] ?? actorType}`;
   if (actorType === 'admin_key') return html`Admin key ${isolate(actor)}`;
+  if (actorType === 'file') return html`The file ${isolate(actor)}`;
   if (actorType !== 'api_key') return renderNameOf(names, actor);
   // A key needs no name: then its application has one.
   return names.get(actor)?.name === '' ? renderNameOf(names, applicationId) : html`Key ${renderNameOf(names, actor)}`;

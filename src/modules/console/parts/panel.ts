@@ -20,6 +20,13 @@ ${content}
 </section>`;
 }
 
+/** Says whether a file declares the application or group, or did. */
+export function renderDeclared(kind: 'application' | 'group', declaredByFile: boolean | null): Html | false {
+  if (declaredByFile === null) return false;
+  if (declaredByFile) return html`<p class="small">This ${kind} is declared in a file.</p>\n`;
+  return html`<p><span class="tag warn">no longer in the file</span></p>\n`;
+}
+
 /** Renders names with their values. Leaves out names without a value. */
 export function renderFacts(
   facts: readonly (readonly [name: string, value: Html | string | false | undefined])[],

@@ -1,0 +1,1 @@
+CREATE INDEX CONCURRENTLY "applications_declared_by_file_idx" ON "applications" USING btree ("declared_by_file") WHERE "applications"."declared_by_file" is not null and "applications"."deleted_at" is null;

@@ -1,0 +1,94 @@
+/** Writes the file of what is there. A plan of it is empty, and an empty database that applies it has the same. */
+import { isDeepStrictEqual } from 'node:util';
+import type { Run } from '../../../database/pool/database.ts';
+import { applicationRules } from '../../../domain/applications/create-application.ts';
+import { nameRequiredAssurance } from '../../../domain/core/assurance.ts';
+import { check } from '../../../domain/core/validation.ts';
+import { MAX_KEYS } from '../parse-applications-file.ts';
+import { type Logos, readAll, readAppliedFile, type StoredApplication, type StoredKey } from './read-state.ts';
+
+/** @param now leaves out keys that have expired, unless a file names them */
+export async function exportApplications(run: Run, now: Date): Promise<string> {
+  const { applications, keys, access, groups, logos } = await readAll(run);
+  const revision = (await readAppliedFile(run))?.revision ?? null;
+  const file = {
+    ...(revision !== null && { revision }),
+    groups: [...groups.values()].map(({ name, displayName }) => ({
+      name,
+      ...(displayName !== null && { displayName }),
+    })),
+    applications: applications.map(({ application }) => ({
+      ...presentApplication(application),
+      ...presentLogos(logos.get(application.id) ?? []),
+      ...presentList('keys', presentKeys(keys.get(application.id) ?? [], now)),
+      ...presentList(
+        'access',
+        (access.get(application.id) ?? []).map(({ group, allowsAccess, inClaim }) => ({
+          group,
+          ...(allowsAccess && { allowsAccess }),
+          ...(inClaim && { inClaim }),
+        })),
+      ),
+    })),
+  };
+  return `${JSON.stringify(file, undefined, 2)}\n`;
+}
+
+const {
+  name: _,
+  redirectUris: __,
+  ...DEFAULTS
+} = check({ name: 'Any', redirectUris: ['https://example.com'] }, applicationRules);
+
+/** Returns the fields whose values are no defaults. */
+function presentApplication(application: StoredApplication['application']): Record<string, unknown> {
+  const { id, clientId, name, redirectUris } = application;
+  const others = Object.entries(DEFAULTS).flatMap(([field, byDefault]) => {
+    const value: unknown = application[field as keyof typeof application];
+    if (isDeepStrictEqual(value, byDefault)) return [];
+    return [[field, field === 'requiredAssurance' ? nameRequiredAssurance(Number(value)) : value]];
+  });
+  const ids = clientId.startsWith('client_') ? { clientId, id } : { clientId };
+  return { ...ids, name, redirectUris, ...Object.fromEntries(others) };
+}
+
+/** Logos are in the file itself, so that it can be written anywhere. */
+function presentLogos(logos: Logos): Record<string, string> {
+  const textOf = (wanted: string) => {
+    const found = logos.find(({ theme }) => theme === wanted);
+    return found && `data:${found.mediaType};base64,${found.image.toString('base64')}`;
+  };
+  const [logo, darkLogo] = [textOf('light'), textOf('dark')];
+  return { ...(logo && { logo }), ...(darkLogo && { darkLogo }) };
+}
+
+/** Returns the keys by name. Keys without a name get one in the order of creation, and equal names a number. */
+function presentKeys(stored: readonly StoredKey[], now: Date) {
+  const isUsable = ({ declaredByFile, expiresAt }: StoredKey) => declaredByFile || !expiresAt || expiresAt > now;
+  const usable = stored.filter(isUsable);
+  // A file has room for ten. Those of the file come first, and then the latest.
+  const latest = usable.filter(({ declaredByFile }) => !declaredByFile).reverse();
+  const kept = new Set([...usable.filter(({ declaredByFile }) => declaredByFile), ...latest].slice(0, MAX_KEYS));
+  const own = new Set(stored.flatMap(({ name }) => name ?? []));
+  const taken = new Set<string>();
+  const named = usable.map((key, index) => {
+    let name = key.name ?? `key-${index + 1}`;
+    for (let number = 2; taken.has(name) || (key.name !== name && own.has(name)); number++)
+      name = `${key.name ?? `key-${index + 1}`}-${number}`;
+    taken.add(name);
+    return { key, name };
+  });
+  return named
+    .filter(({ key }) => kept.has(key))
+    .map(({ key: { sha256, use, expiresAt }, name }) => ({
+      name,
+      sha256,
+      ...(use !== 'API' && { use }),
+      ...(expiresAt && { expiresAt: expiresAt.toISOString() }),
+    }))
+    .sort((one, other) => (one.name < other.name ? -1 : 1));
+}
+
+function presentList(name: string, items: readonly object[]): Record<string, readonly object[]> {
+  return items.length > 0 ? { [name]: items } : {};
+}
