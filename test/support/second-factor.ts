@@ -26,14 +26,14 @@ export class TestApp {
 }
 
 /** Returns an app that has scanned the page. */
-export function scan({ body }: LoginPage): TestApp {
+function scan({ body }: LoginPage): TestApp {
   const [, key = ''] = /<code dir="ltr">([A-Z2-7 ]+)<\/code>/.exec(body) ?? [];
   const secret = decodeBase32(key) ?? Buffer.alloc(0);
   expect(secret).toHaveLength(20);
   return new TestApp(secret);
 }
 
-export function readRecoveryCodes({ body }: LoginPage): readonly string[] {
+function readRecoveryCodes({ body }: LoginPage): readonly string[] {
   return [...body.matchAll(/<li>([0-9a-z-]{19})<\/li>/g)].map(([, code = '']) => code);
 }
 

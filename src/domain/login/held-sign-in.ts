@@ -112,7 +112,7 @@ const selectHeld = statement('select_held_sign_in', HELD)`
   select ${columnsOf(HELD)} from held_sign_ins where ${isHeld}`;
 
 /** Returns CTEs of which the last, `live`, has the ID of the user if nothing has ended the held sign-in. */
-export const liveHeldSignIn = sql`held as (
+const liveHeldSignIn = sql`held as (
     select user_id, proved_at, email_changed_at from held_sign_ins where ${isHeld} and user_id = ${p.uuid('userId')}
   ), live as (
     select users.id as user_id from users join held on held.user_id = users.id

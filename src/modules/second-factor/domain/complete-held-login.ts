@@ -35,7 +35,7 @@ export interface HeldLogin {
 }
 
 /** @throws ServiceError `The first step has expired`, and as `requireOpenIntent` does */
-export async function requireHeldLogin(
+async function requireHeldLogin(
   call: Call,
   browser: Browser,
   request: Unchecked<keyof typeof rules>,

@@ -1,5 +1,5 @@
 // The page with recovery codes: copies them where the browser can.
-import { status } from './page.js';
+import { status } from '../../../login-page/scripts/page.js';
 
 const copy = document.querySelector('#copy');
 copy.hidden = navigator.clipboard === undefined;
