@@ -27,14 +27,14 @@ export class TestApp {
 
 /** Returns an app that has scanned the page. */
 function scan({ body }: LoginPage): TestApp {
-  const [, key = ''] = /<code dir="ltr">([A-Z2-7 ]+)<\/code>/.exec(body) ?? [];
+  const [, key = ''] = /<code dir="ltr"><bdi>([A-Z2-7 ]+)<\/bdi>/.exec(body) ?? [];
   const secret = decodeBase32(key) ?? Buffer.alloc(0);
   expect(secret).toHaveLength(20);
   return new TestApp(secret);
 }
 
 function readRecoveryCodes({ body }: LoginPage): readonly string[] {
-  return [...body.matchAll(/<li>([0-9a-z-]{19})<\/li>/g)].map(([, code = '']) => code);
+  return [...body.matchAll(/<li><bdi>([0-9a-z-]{19})<\/bdi>/g)].map(([, code = '']) => code);
 }
 
 /** Scans the page of a set-up, and enters the first code. The app has the recovery codes then. */

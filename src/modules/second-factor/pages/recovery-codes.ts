@@ -26,8 +26,7 @@ export function renderNewCodes(view: StepView, made: NewCodes): PageContent {
  */
 export function renderCodesPage(view: PageView, { codes, countsFrom }: NewCodes, goOn: Html, mark?: Html): PageContent {
   const { language } = view;
-  const text = codes.join('\n');
-  const file = `data:text/plain;charset=utf-8,${encodeURIComponent(`${text}\n`)}`;
+  const file = `data:text/plain;charset=utf-8,${encodeURIComponent(`${codes.join('\n')}\n`)}`;
   const counts =
     countsFrom && html`<p>${language.html('secondFactor.counts', { date: language.date(countsFrom) })}</p>`;
   return {
@@ -36,9 +35,9 @@ export function renderCodesPage(view: PageView, { codes, countsFrom }: NewCodes,
     body: html`${mark}
 ${renderHeading(html`${language.text('secondFactor.codes.title')}`, html`<p>${language.text('secondFactor.codes.text')}</p>${counts ?? ''}`)}
 ${renderAlert()}
-<ul class="recovery-codes" dir="ltr">${codes.map((code) => html`<li>${code}</li>`)}</ul>
+<ul class="recovery-codes" dir="ltr">${codes.map((code) => html`<li><bdi>${code}</bdi></li>`)}</ul>
 <div class="code-actions">
-<button id="copy" class="second" type="button" data-codes="${text}" data-copied="${language.text('secondFactor.codes.copied')}" hidden>${language.text('secondFactor.codes.copy')}</button>
+<button id="copy" class="second" type="button" data-copied="${language.text('secondFactor.codes.copied')}" hidden>${language.text('secondFactor.codes.copy')}</button>
 <a class="button second" download="recovery-codes.txt" href="${file}">${language.text('account.export.submit')}</a>
 </div>
 ${goOn}`,

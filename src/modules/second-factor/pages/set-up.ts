@@ -27,7 +27,7 @@ ${accountPath && html`<p class="also">${language.text('assurance.passkey.questio
 ${renderAlert(view.alert)}
 <div class="app-key">
 ${qrCode}
-<code dir="ltr">${key}</code>
+<code dir="ltr"><bdi>${key}</bdi></code>
 </div>
 <form method="post" action="${path}/second-factor/new" data-busy="${language.text('code.busy')}">
 ${renderStepHidden(view)}<input type="hidden" name="sealed" value="${view.sealed}">
