@@ -106,7 +106,9 @@ export default class FaultRunner extends TestRunner {
     const url = this.injectValue('faultsUrl');
     for (let outcome: Outcome | undefined; ; ) {
       const body = JSON.stringify({ pid: process.pid, outcome });
-      const response = await fetch(url, { method: 'POST', body });
+      const response = await fetch(url, { method: 'POST', body }).catch(() => undefined);
+      // Nobody is left who orders.
+      if (!response) return void process.kill(process.pid, 'SIGKILL');
       const { changed, ...order } = (await response.json()) as Order & { changed: string[] };
       const { evaluatedModules } = Reflect.get(globalThis, '__vitest_worker__');
       for (const file of changed)

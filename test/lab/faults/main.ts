@@ -162,12 +162,16 @@ async function runTests(worker: FaultWorker, candidate: Candidate, fault: Fault)
   return `${file} ${failed?.title ?? (outcome ? 'hooks' : 'does not end')}`;
 }
 
-/** Returns the tests that may see the fault. That of code that runs when it is loaded, any may that reach its file or have its name. */
+/**
+ * Returns the tests that may see the fault. That of code that runs when it is loaded, any may that reaches its file or
+ * has its name. A statement of Drizzle is built once for a connection, for all tests of a file.
+ */
 function findTests(fault: Fault): Candidate[] {
-  if (!fault.isStatic && !loaded.has(fault.id)) return [...(candidates.get(fault.id) ?? [])];
-  const reaching = sources.get(fault.file)?.faults.flatMap(({ id }) => candidates.get(id) ?? []) ?? [];
-  const files = new Set(reaching.map(({ file }) => file));
-  return tests
-    .filter(({ file }) => files.has(file) || countShared(file, fault.file) > 0)
-    .map((file) => toCandidate(file));
+  const own = candidates.get(fault.id) ?? [];
+  const isStatic = fault.isStatic || loaded.has(fault.id);
+  if (!isStatic && (fault.kind !== 'conjunct' || fault.sql)) return [...own];
+  const ofFile = sources.get(fault.file)?.faults.flatMap(({ id }) => candidates.get(id) ?? []) ?? [];
+  const files = new Set((isStatic ? ofFile : own).map(({ file }) => file));
+  const isFound = (file: string) => files.has(file) || (isStatic && countShared(file, fault.file) > 0);
+  return tests.filter(({ file }) => isFound(file)).map((file) => toCandidate(file));
 }
