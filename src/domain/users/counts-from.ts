@@ -66,7 +66,7 @@ export function isStrongEnough(level: SQL, hasPasskey: SQL = hasAnyPasskey): SQL
 
 /** Returns whether a credential does not count yet. */
 export function isYoung(countsFrom: Date | null, now: Date): boolean {
-  return countsFrom !== null && countsFrom > now;
+  return (countsFrom ?? now) > now;
 }
 
 /** Returns the rows as pages show them: `countsFrom` is null once they count. */

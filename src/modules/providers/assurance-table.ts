@@ -54,7 +54,7 @@ export function highestLevelOf(table: AssuranceTable = {}): number {
  */
 export function levelOfClaims(table: AssuranceTable = {}, claims: Readonly<Record<string, unknown>>): number {
   const levels = Object.entries(table).flatMap(([claim, values]) => {
-    const given = Object.hasOwn(claims, claim) ? [claims[claim]].flat() : [];
+    const given = [claims[claim]].flat();
     const isWellFormed = given.every((value) => typeof value === 'string');
     return isWellFormed ? given.flatMap((value) => (Object.hasOwn(values, value) ? (values[value] ?? []) : [])) : [];
   });
