@@ -93,7 +93,7 @@ async function open({ stepsUp }: { stepsUp: boolean }) {
   const real = {
     ...{ id: 'real', name: 'Example Corporation', type: 'openid' as const, issuer, ...CLIENT },
     ...{ trustEmail: false, emailDomains: [], stepUp: { acr_values: 'gold' } },
-    assurance: { amr: { mfa: 2 }, acr: { gold: 2 } },
+    assurance: { amr: { mfa: 2 }, acr: { gold: 3 } },
   };
   const config = { loginMethods: ['email'] as const, loginProviders: [real], loginProviderIds: undefined };
   const fixture = await LoginFixture.open({ config, start: new Date() });
@@ -103,7 +103,7 @@ async function open({ stepsUp }: { stepsUp: boolean }) {
   await service.database.sql`insert into user_identities (issuer, subject, user_id, provider, created_at)
     values (${issuer}, 'ada', ${user.id}, 'real', now())`;
   const [browser, atProvider] = [new LoginBrowser(service), new ProviderBrowser()];
-  const demand = (requiredAssurance: 'TWO_FACTORS') =>
+  const demand = (requiredAssurance: 'TWO_FACTORS' | 'PHISHING_RESISTANT') =>
     adminClient(service).updateApplication({ applicationId: tenant.id, requiredAssurance });
   const choose = async (page: Awaited<ReturnType<LoginBrowser['open']>>) => {
     const { location = '' } = await browser.submit(page, '/login/provider');
@@ -125,17 +125,17 @@ test('a password there has one factor, and the step-up of a login that demands t
   await demand('TWO_FACTORS');
   const second = await arrive();
   expect((await choose(second.page)).location).toContain('authToken=');
-  expect(await levelOf(second.login)).toBe(2);
+  expect(await levelOf(second.login)).toBe(3);
 });
 
 test('a provider that asks nobody who is signed in there is asked once more, by a button', async () => {
   const { arrive, choose, demand, levelOf } = await open({ stepsUp: false });
   await choose((await arrive()).page);
-  await demand('TWO_FACTORS');
+  await demand('PHISHING_RESISTANT');
   const { login, page } = await arrive();
   const refused = await choose(page);
   expect(refused.alert).toContain('\u2068Example Corporation\u2069 has not checked a second factor.');
   expect(await levelOf(login)).toBeNull();
   expect((await choose(refused)).location).toContain('authToken=');
-  expect(await levelOf(login)).toBe(2);
+  expect(await levelOf(login)).toBe(3);
 });
