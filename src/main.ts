@@ -33,6 +33,21 @@ try {
   process.exit(1);
 }
 
+async function check(format: string | undefined): Promise<void> {
+  if (format !== undefined && format !== '--json') throw new Error('check takes --json, and no other argument');
+  const { renderFindings, runChecks } = await import('./check/run-checks.ts');
+  const { text, exitCode } = renderFindings(await runChecks(process.env), { asJson: format !== undefined });
+  process.stdout.write(text, () => process.exit(exitCode));
+}
+
+async function proveBackup(file: string | undefined): Promise<void> {
+  if (file === undefined) throw new Error('check-backup needs the file of a dump');
+  const { checkBackup } = await import('./check/check-backup.ts');
+  const stopping = new AbortController();
+  for (const signal of ['SIGTERM', 'SIGINT']) process.on(signal, () => stopping.abort());
+  process.stdout.write(await checkBackup(readEnvironment(), file, stopping.signal));
+}
+
 async function distribute(): Promise<void> {
   const { databaseUrl, schema } = await migrate();
   using progress = new Progress(writeStep);
@@ -59,17 +74,22 @@ function writeStep(step: string): void {
 }
 
 async function runCommand(name: string, given: readonly string[]): Promise<void> {
-  const own = { migrate, distribute };
+  const own: Readonly<Record<string, (...given: string[]) => Promise<unknown>>> = {
+    migrate,
+    distribute,
+    check,
+    'check-backup': proveBackup,
+  };
   const ofModules = Object.assign({}, ...MODULES.map(({ commands }) => commands)) as NonNullable<Module['commands']>;
   const names = [...Object.keys(own), ...Object.keys(ofModules)];
   if (!names.includes(name)) throw new Error(`There is no command ${name}, but ${names.join(', ')}`);
-  const run = ofModules[name];
-  // The first parameter is the settings.
-  const most = run ? run.length - 1 : 0;
+  const ofModule = ofModules[name];
+  // The first parameter of a module is the settings.
+  const most = ofModule ? ofModule.length - 1 : (own[name]?.length ?? 0);
   if (given.length > most) throw new Error(`${name} takes ${most === 0 ? 'no argument' : `${most} argument at most`}`);
-  if (!run) return void (await own[name as keyof typeof own]());
+  if (!ofModule) return void (await own[name]?.(...given));
   const settings = { readConfig: readEnvironment, readDatabaseSettings: () => readDatabaseSettings(process.env) };
-  const result = await run(settings, ...given);
+  const result = await ofModule(settings, ...given);
   const { output, exitCode } = typeof result === 'string' ? { output: result, exitCode: undefined } : result;
   process.stdout.write(output);
   process.exitCode = exitCode;

@@ -22,7 +22,7 @@ const sources = readdirSync(join(ROOT, 'src'), { recursive: true, encoding: 'utf
 /** From top to bottom. An import leads to a lower layer or stays in its own folder. */
 const LAYERS = [
   ['main', 'generate'],
-  ['server', 'shutdown', 'first-screen'],
+  ['server', 'shutdown', 'first-screen', 'check'],
   ['metrics', 'reference'],
   ['modules', 'bootstrap'],
   ['login-page'],

@@ -14,6 +14,7 @@ import { createAuditLogExports } from './operations/export-audit-log.ts';
 import { createCheckInExports } from './operations/export-check-ins.ts';
 import { createUserExport } from './operations/export-users.ts';
 import { Exporter } from './operations/exporter.ts';
+import { createSelfCheckRoute } from './operations/self-check.ts';
 import { createHealthMonitor } from './operations/health.ts';
 import { createUserImport } from './operations/import-users.ts';
 import type { Readiness } from './operations/readiness.ts';
@@ -69,6 +70,7 @@ export function createApi(parts: ApiParts) {
     ...createRestRoutes(procedures, pipeline),
     ...createCheckInExports({ ...parts, admission, exporter: downloads, lookUps }),
     ...createOperationsRoutes(parts),
+    createSelfCheckRoute(parts),
     ...createAuditLogExports({ ...parts, exporter }),
     createUserExport({ ...parts, exporter }),
     createUserImport({ ...parts, onSignedOut }),

@@ -36,9 +36,12 @@ export interface Config extends Omit<SettingValues, Secret | Paired | 'loginMeth
 
 /** The message names every wrong setting. */
 export class ConfigError extends Error {
+  readonly problems: readonly string[];
+
   constructor(problems: readonly string[]) {
     // One line, whatever a setting holds.
     super(`Invalid settings: ${problems.join('; ').replace(/[\p{C}\p{Zl}\p{Zp}]+/gu, ' ')}`);
+    this.problems = problems;
   }
 }
 

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import { join } from 'node:path';
+import { readFile } from 'node:fs/promises';
+import { basename, join } from 'node:path';
 import type { JWK } from 'jose';
 import { createDirectory, readOrCreateFile } from './files.ts';
 import {
@@ -32,29 +33,52 @@ export const SECRET_FILES: readonly string[] = Object.keys(CURES);
 
 /** Reads the secrets that are not given from files in the directory. Creates missing files with mode 0600. */
 export async function completeSecrets(given: Partial<Secrets>, directory: string): Promise<Secrets> {
-  const readOrGenerate = async <T>(name: string, generate: () => string, parse: (text: string) => T): Promise<T> => {
+  return readAll<never>(given, async (name, generate, parse) => {
     await createDirectory(directory);
     const file = join(directory, name);
-    const text = await readOrCreateFile(file, () => `${generate()}\n`);
-    try {
-      return parse(text);
-    } catch (error) {
-      // Do not replace the file: stored data would become unreadable.
-      throw new Error(`${file} ${error instanceof Error ? error.message : error}. ${CURES[name]}`);
-    }
-  };
+    return parseFile(file, await readOrCreateFile(file, () => `${generate()}\n`), parse);
+  });
+}
+
+/** Reads the secrets that are not given from the files that are in the directory, and creates none. */
+export async function readSecrets(given: Partial<Secrets>, directory: string): Promise<Partial<Secrets>> {
+  const found = await readAll<undefined>(given, async (name, _, parse) => {
+    const file = join(directory, name);
+    const text = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
+      if (error.code === 'ENOENT') return undefined;
+      throw error;
+    });
+    return text === undefined ? undefined : parseFile(file, text, parse);
+  });
+  return Object.fromEntries(Object.entries(found).filter(([, secret]) => secret !== undefined));
+}
+
+type SecretsOr<Missing> = { readonly [Key in keyof Secrets]: Secrets[Key] | Missing };
+type ReadSecret<Missing> = <T>(
+  name: string,
+  generate: () => string,
+  parse: (text: string) => T,
+) => Promise<T | Missing>;
+
+async function readAll<Missing>(given: Partial<Secrets>, read: ReadSecret<Missing>): Promise<SecretsOr<Missing>> {
   const random = (encoding: 'base64' | 'base64url') => () => randomBytes(32).toString(encoding);
   return {
-    adminKey: given.adminKey ?? (await readOrGenerate('admin-key', random('base64url'), parseAdminKey)),
+    adminKey: given.adminKey ?? (await read('admin-key', random('base64url'), parseAdminKey)),
     authSigningKeys:
-      given.authSigningKeys ??
-      (await readOrGenerate('auth-signing-keys.json', generateAuthSigningKeys, parseAuthSigningKeys)),
+      given.authSigningKeys ?? (await read('auth-signing-keys.json', generateAuthSigningKeys, parseAuthSigningKeys)),
     oidcSigningKeys:
-      given.oidcSigningKeys ??
-      (await readOrGenerate('oidc-signing-keys.json', generateOidcSigningKeys, parseOidcSigningKeys)),
-    encryptionKeys:
-      given.encryptionKeys ?? (await readOrGenerate('encryption-key', random('base64'), parseEncryptionKeys)),
+      given.oidcSigningKeys ?? (await read('oidc-signing-keys.json', generateOidcSigningKeys, parseOidcSigningKeys)),
+    encryptionKeys: given.encryptionKeys ?? (await read('encryption-key', random('base64'), parseEncryptionKeys)),
   };
+}
+
+function parseFile<T>(file: string, text: string, parse: (text: string) => T): T {
+  try {
+    return parse(text);
+  } catch (error) {
+    // Do not replace the file: stored data would become unreadable.
+    throw new Error(`${file} ${error instanceof Error ? error.message : error}. ${CURES[basename(file)]}`);
+  }
 }
 
 /** Trims white space around the admin key. @throws Error whose message continues the name of the setting */

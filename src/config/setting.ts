@@ -18,8 +18,8 @@ interface Options {
   readonly isEssential?: true;
   /** The default as the documentation shows it, if that is not the plain value. */
   readonly defaultText?: string;
-  /** The variable is the path of a file. `parse` gets the content of the file. */
-  readonly isFile?: true;
+  /** The variable is the path of a file. `parse` gets the content of the file. `secret`: only Usher may read it. */
+  readonly isFile?: true | 'secret';
   /** The name of another setting. If that one is set, this one is required. */
   readonly requiredWith?: string;
 }

@@ -159,26 +159,26 @@ export const SETTINGS = {
     {
       default: [],
       defaultText: 'none',
-      isFile: true,
+      isFile: 'secret',
     },
   ),
   authSigningKeys: setting(
     'AUTH_SIGNING_KEYS_FILE',
     parseAuthSigningKeys,
     'Private JWK Set (Ed25519, P-256): the first signs, all verify.',
-    { isEssential: true, defaultText: 'generated', isFile: true, requiredWith: 'DATABASE_URL' },
+    { isEssential: true, defaultText: 'generated', isFile: 'secret', requiredWith: 'DATABASE_URL' },
   ),
   oidcSigningKeys: setting(
     'OIDC_SIGNING_KEYS_FILE',
     parseOidcSigningKeys,
     'Private JWK Set (RSA, 2048 bits or more) of OpenID Connect, which is off without it.',
-    { isEssential: true, defaultText: 'generated if embedded', isFile: true },
+    { isEssential: true, defaultText: 'generated if embedded', isFile: 'secret' },
   ),
   encryptionKeys: setting(
     'ENCRYPTION_KEY_FILE',
     parseEncryptionKeys,
     'Base64 keys of 32 bytes, one per line: the first encrypts, all decrypt.',
-    { isEssential: true, defaultText: 'generated', isFile: true, requiredWith: 'DATABASE_URL' },
+    { isEssential: true, defaultText: 'generated', isFile: 'secret', requiredWith: 'DATABASE_URL' },
   ),
   authPageUrl: setting('AUTH_PAGE_URL', parseForeignUrl, 'Where users sign in. When set, Usher has no login page.', {
     defaultText: '`<PUBLIC_URL>/login`',
@@ -239,7 +239,7 @@ export const SETTINGS = {
     isFile: true,
     requiredWith: 'TLS_KEY_FILE',
   }),
-  tlsKey: setting('TLS_KEY_FILE', String, 'Private key in PEM.', { isFile: true, requiredWith: 'TLS_CERT_FILE' }),
+  tlsKey: setting('TLS_KEY_FILE', String, 'Private key in PEM.', { isFile: 'secret', requiredWith: 'TLS_CERT_FILE' }),
 };
 
 export type SettingValues = ValuesOf<typeof SETTINGS>;

@@ -125,13 +125,7 @@ function renew(cipher: RowCipher, row: RowOfType<typeof ENCRYPTED_ROW>) {
 
 type SecretTable = ReturnType<typeof createSecretTable>;
 
-/** `ownerName` and `idName`: the columns that are authenticated with the secret. */
-function createSecretTable(
-  tableName: string,
-  idName: string,
-  secretName = 'signing_key',
-  ownerName = 'application_id',
-) {
+function createSecretTable({ table: tableName, idName, secretName, ownerName }: (typeof SECRET_COLUMNS)[number]) {
   const [table, webhookId, secret] = [sql.raw(tableName), sql.raw(idName), sql.raw(secretName)];
   const owner = sql.raw(ownerName);
   const keyId = sql`substr(${secret}, 1, 4)`;
@@ -153,10 +147,15 @@ function createSecretTable(
   };
 }
 
-/** The current signing keys, earlier ones that still sign, kept answers, and authenticator apps. */
-const TABLES = [
-  createSecretTable('webhooks', 'id'),
-  createSecretTable('webhook_signing_keys', 'webhook_id'),
-  createSecretTable('idempotency_keys', 'id', 'answer'),
-  createSecretTable('totp_secrets', 'id', 'sealed', 'user_id'),
-];
+/**
+ * The current signing keys, earlier ones that still sign, kept answers, and authenticator apps. `ownerName` and `idName`
+ * are the columns that are authenticated with the secret.
+ */
+export const SECRET_COLUMNS = [
+  { table: 'webhooks', ownerName: 'application_id', idName: 'id', secretName: 'signing_key' },
+  { table: 'webhook_signing_keys', ownerName: 'application_id', idName: 'webhook_id', secretName: 'signing_key' },
+  { table: 'idempotency_keys', ownerName: 'application_id', idName: 'id', secretName: 'answer' },
+  { table: 'totp_secrets', ownerName: 'user_id', idName: 'id', secretName: 'sealed' },
+] as const;
+
+const TABLES = SECRET_COLUMNS.map(createSecretTable);

@@ -72,7 +72,7 @@ function composeMessage(mail: Mail, from: string) {
   const { application, language } = mail;
   const replyTo = supportAddressOf(application);
   return {
-    from: { name: withoutControls(application.name), address: addressOf(from) },
+    from: { name: withoutControls(application.name), address: senderAddressOf(from) },
     // Nodemailer does not parse an address in an object, so it cannot hold a display name or further recipients.
     // A user from before Usher stored A-labels may have Unicode, which nodemailer would not compose.
     to: { name: '', address: canonicalizeEmail(mail.to) ?? mail.to },
@@ -91,6 +91,7 @@ function composeMessage(mail: Mail, from: string) {
   } satisfies SendMailOptions;
 }
 
-function addressOf(from: string): string {
+/** @param from `MAIL_FROM` */
+export function senderAddressOf(from: string): string {
   return (/<([^<>]+)>\s*$/.exec(from)?.[1] ?? from).trim();
 }

@@ -16,6 +16,7 @@ import type { PageParts } from '../login-page/offer/login-request.ts';
 import type { PageOffer } from '../login-page/offer/page-offer.ts';
 import type { MailQueue } from '../mail/mail-queue.ts';
 import type { MailServer } from '../mail/open-mail.ts';
+import type { Check, CheckContext } from './check.ts';
 
 /** An optional part of Usher. It lives in a folder of its own, and is named outside that only in `modules.ts`. */
 export interface Module<ItsConfig = Config> extends ModuleSettings {
@@ -24,6 +25,8 @@ export interface Module<ItsConfig = Config> extends ModuleSettings {
   portsOf?(config: ItsConfig): readonly WantedPort[];
   /** Returns what it adds to Usher, before the parts of the core are made that need it. */
   offer?(config: ItsConfig, early: Early): Offer;
+  /** Checks of `node src/start.js check`. */
+  readonly checks?: readonly Check<CheckContext<ItsConfig>>[];
   /** Commands of `src/start.js`, by name. */
   readonly commands?: Readonly<Record<string, Command<ItsConfig>>>;
 }

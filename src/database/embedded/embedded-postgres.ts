@@ -88,6 +88,13 @@ export async function startEmbeddedPostgres(
   };
 }
 
+/** Returns the URL of the server that a process runs on the files in the directory, if one answers. */
+export async function findRunningPostgres(directory: string): Promise<string | undefined> {
+  const { pid, socketDirectory } = await readLockFile(resolve(directory, 'postgres'));
+  const url = urlOf(socketDirectory);
+  return pid !== '' && (await readStartId(url)) !== undefined ? url : undefined;
+}
+
 interface ServerOptions {
   readonly cluster: string;
   readonly runtime: PostgresRuntime;

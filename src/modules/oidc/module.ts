@@ -15,6 +15,7 @@ import { pickFields } from '../../login-page/offer/login-context.ts';
 import type { AccountFormView, PageOffer, ShownSection } from '../../login-page/offer/page-offer.ts';
 import { renderAccountPanel, renderItem, renderToken } from '../../login-page/pages/parts.ts';
 import { isolate } from '../../texts/isolate.ts';
+import { comparePublished } from '../check.ts';
 import type { Core, Module, OpenedModule } from '../module.ts';
 import { ClientDocuments } from './clients/client-documents.ts';
 import { isClientUrl, matchClient } from './clients/client-url.ts';
@@ -29,6 +30,7 @@ import { createOidcProvider, type OidcProvider } from './domain/tokens/provider.
 import type { OidcSigningKeys } from './domain/tokens/signing-keys.ts';
 import { deriveTokenKeys } from './domain/tokens/token-keys.ts';
 import { createOidcEndpoints } from './endpoints/endpoints.ts';
+import { JWKS_PATH } from './endpoints/metadata.ts';
 import { createOidcEdge } from './endpoints/oidc-edge.ts';
 import { introspect } from './endpoints/token-status-endpoints.ts';
 import { createOidcPages } from './pages/oidc-pages.ts';
@@ -83,6 +85,13 @@ function renderClients(view: AccountFormView, clients: readonly UsedClient[]): S
 export const oidcModule: Module<Config & OidcConfig> = {
   name: 'oidc',
   settings: OIDC_SETTINGS,
+  checks: [
+    {
+      check: 'keys of OpenID Connect',
+      settings: ['OIDC_SIGNING_KEYS_FILE'],
+      run: (context) => comparePublished(context, JWKS_PATH, context.secrets.oidcSigningKeys),
+    },
+  ],
   offer(config, { publicUrl, secrets: { encryptionKeys, oidcSigningKeys } }) {
     const tokenKeys = deriveTokenKeys(encryptionKeys);
     const provider = createOidcProvider(oidcSigningKeys, tokenKeys);

@@ -8,6 +8,7 @@ import type { LoginContext } from '../../login-page/offer/login-context.ts';
 import type { PageOffer } from '../../login-page/offer/page-offer.ts';
 import type { AskedSignIn } from '../../login-page/offer/sign-in-ways.ts';
 import type { WayView } from '../../login-page/pages/view.ts';
+import { type CheckContext, type CheckFinding, fail, pass } from '../check.ts';
 import type { Early, Module } from '../module.ts';
 import { createAddedPasskeyActions, exportPasskeys, renderPasskeyWays } from './account.ts';
 import { createPasskeyActions, isOfferDue } from './actions.ts';
@@ -28,7 +29,28 @@ export const passkeysModule: Module<Config & OperatorSettings & PasskeySettings>
   ...ofPasskeys,
   name: 'passkeys',
   offer: (config, early) => ({ pages: createPasskeyOffer(config, early) }),
+  checks: [{ check: 'passkeys', settings: ['PASSKEY_RP_ID', 'PUBLIC_URL'], run: checkPasskeys }],
 };
+
+/** A passkey works at the host for which it was made. */
+async function checkPasskeys({
+  config,
+  publicUrl,
+  read,
+}: CheckContext<Pick<Config, 'authPageUrl' | 'databaseSchema' | 'loginMethods'> & PasskeySettings>): Promise<
+  readonly CheckFinding[]
+> {
+  if (config.authPageUrl !== undefined) return [];
+  if (!config.loginMethods.includes('passkey')) return [pass('nobody can sign in with one')];
+  const host = config.passkeyRpId ?? new URL(publicUrl).hostname;
+  const others = await read?.(async (sql) => {
+    const [table] =
+      await sql`select from pg_tables where schemaname = ${config.databaseSchema} and tablename = 'passkeys'`;
+    return table ? sql`select rp_id as host from passkeys where rp_id <> ${host} limit 1` : [];
+  });
+  if (!others?.[0]) return [pass(`they belong to ${host}`)];
+  return [fail(`some belong to ${others[0].host}, and not to ${host}`, 'Their users cannot sign in with them')];
+}
 
 /** Without `passkey` in LOGIN_METHODS, links in earlier notices still work. */
 function createPasskeyOffer(

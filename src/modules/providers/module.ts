@@ -2,11 +2,13 @@
 import type { Config } from '../../config/config.ts';
 import { allowsMethod } from '../../domain/applications/branding.ts';
 import { ONE_FACTOR } from '../../domain/core/assurance.ts';
+import { ServiceError } from '../../domain/core/errors.ts';
 import { selectIdentities } from '../../domain/identities/list-identities.ts';
 import { showYoung } from '../../domain/users/counts-from.ts';
 import { watchFiles } from '../../jobs/watch-files.ts';
 import type { PageOffer } from '../../login-page/offer/page-offer.ts';
 import type { AlertKey } from '../../login-page/pages/alerts.ts';
+import { type CheckContext, type CheckFinding, fail, pass } from '../check.ts';
 import type { Early, Module } from '../module.ts';
 import { createLinkActions } from './account.ts';
 import { createProviderActions } from './actions.ts';
@@ -22,7 +24,28 @@ export const providersModule: Module<Config & ProvidersConfig> = {
   ...ofProviders,
   name: 'providers',
   offer: (config, early) => ({ pages: createProviderOffer(config, early) }),
+  checks: [{ check: 'providers', settings: ['LOGIN_PROVIDERS_FILE'], run: checkProviders }],
 };
+
+/** Reads the metadata of each provider, as the first sign-in does. */
+async function checkProviders({
+  config,
+  publicUrl,
+}: CheckContext<LoginProviderSettings>): Promise<readonly CheckFinding[]> {
+  const providers = new LoginProviders(config);
+  const secrets = { state: 'check', nonce: 'check', codeVerifier: 'check'.repeat(9) };
+  const options = { redirectUri: publicUrl, loginHint: '' };
+  const checked = providers.all.map(async ({ id, issuer, name }) => {
+    try {
+      await providers.require(id).authorizationUrl(secrets, options);
+      return pass(`${name} can be used`);
+    } catch (error) {
+      const reason = error instanceof ServiceError ? error.detail : String(error);
+      return fail(`${name} cannot be used: ${reason} (${issuer})`, 'Nobody can sign in there. Correct its issuer');
+    }
+  });
+  return Promise.all(checked);
+}
 
 function createProviderOffer(
   config: LoginProviderSettings & Pick<ProvidersConfig, 'loginProvidersFile'>,

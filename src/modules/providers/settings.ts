@@ -8,7 +8,7 @@ const SETTINGS_OF_PROVIDERS = {
     'LOGIN_PROVIDERS_FILE',
     parseLoginProviders,
     'JSON array of other providers for signing in. Usher reads the file again when it changes.',
-    { default: [], defaultText: 'none', isFile: true },
+    { default: [], defaultText: 'none', isFile: 'secret' },
   ),
 };
 

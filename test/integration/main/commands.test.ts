@@ -24,8 +24,11 @@ test.each([
   ],
   ['migrate takes no argument', 'migrate', {}, 'now'],
   ['distribute takes no argument', 'distribute', {}, '--force'],
+  ['check takes --json, and no other argument', 'check', {}, '--yaml'],
+  ['check-backup needs the file of a dump', 'check-backup', {}],
+  ['check takes 1 argument at most', 'check', {}, '--json', '--json'],
   ['console takes 1 argument at most', 'console', {}, 'ada@example.com', 'eve@example.com'],
-  ['There is no command --help, but migrate, distribute, console', '--help', {}],
+  ['There is no command --help, but migrate, distribute, check, check-backup, console', '--help', {}],
   ['There is no command constructor, but migrate', 'constructor', {}],
   [
     'DATA_DIR cannot be used: ENOENT: no such file or directory',
@@ -109,4 +112,17 @@ test.each([
   expect({ exitCode, stdout }).toEqual({ exitCode: 1, stdout: '' });
   expect(stderr).toMatch(/^usher: .+\n$/);
   expect(stderr).toContain(message);
+});
+
+test('check works before the first start, and leaves nothing', async () => {
+  const directory = await createDirectory();
+  const port = await findFreePort();
+  const run = [process.execPath, join(REPOSITORY, 'src/start.js'), 'check', '--json'].join(' ');
+  const { exitCode, stdout, stderr } = await runShell(`cd ${directory} && ${run}`, { PORT: String(port) });
+  expect({ exitCode, stderr, files: await readdir(directory) }).toEqual({ exitCode: 0, stderr: '', files: [] });
+  const { failures, findings } = JSON.parse(stdout);
+  expect({ failures, checks: findings.map(({ check }: { check: string }) => check) }).toEqual({
+    failures: 0,
+    checks: ['settings', 'files', 'ports', 'database', 'passkeys'],
+  });
 });

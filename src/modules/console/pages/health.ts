@@ -1,10 +1,9 @@
 /** The health of this process, and of its connections to Postgres: what is not well, then each part, then counters. */
 import { X509Certificate } from 'node:crypto';
-import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
-import { connect } from 'node:net';
 import { VERSION } from '../../../config/version.ts';
 import { statement, t } from '../../../database/sql/template.ts';
+import { findProxyProblem } from '../../../delivery/find-proxy-problem.ts';
 import type { Call } from '../../../domain/core/call.ts';
 import type { ProviderAnswer } from '../../../domain/identities/provider-names.ts';
 import { type Html, html } from '../../../http/html.ts';
@@ -150,7 +149,7 @@ const FACTORS: Readonly<Record<number, string>> = { 2: 'two factors', 3: 'two fa
 async function readWebhooks({ call, parts }: ConsoleRequest): Promise<Part> {
   const { webhookProxyUrl } = parts.config;
   const proxy = webhookProxyUrl === undefined ? undefined : new URL(webhookProxyUrl);
-  const problem = proxy && (await findProblem(proxy));
+  const problem = proxy && (await findProxyProblem(proxy));
   const [failing, { rows: disabled }, totals] = await Promise.all([
     listFailingWebhooks(call),
     listDisabledWebhooks(call, parts.pageTokens, { pageSize: 1 }),
@@ -171,22 +170,6 @@ async function readWebhooks({ call, parts }: ConsoleRequest): Promise<Part> {
       ['Disabled by Usher', failing && (disabled.length > 0 ? html`<a href="/">some, see the overview</a>` : 'none')],
     ],
   };
-}
-
-const PROXY_MS = 2_000;
-
-/** Returns why there is no connection to the proxy. */
-async function findProblem({ hostname, port, protocol }: URL): Promise<string | undefined> {
-  const socket = connect(Number(port) || (protocol === 'https:' ? 443 : 80), hostname.replace(/^\[|\]$/g, ''));
-  try {
-    await once(socket, 'connect', { signal: AbortSignal.timeout(PROXY_MS) });
-    return undefined;
-  } catch (error) {
-    const { code, name } = Object(error);
-    return name === 'AbortError' ? 'no answer' : String(code);
-  } finally {
-    socket.destroy();
-  }
 }
 
 async function readKeys({ call, parts }: ConsoleRequest): Promise<Part> {

@@ -9,7 +9,7 @@ import { DEVICE_GRANT } from '../domain/devices/device-codes.ts';
  * path of the issuer, which Discovery puts before them.
  */
 const METADATA_PATHS = ['/.well-known/openid-configuration', '/.well-known/oauth-authorization-server'] as const;
-const JWKS_PATH = '/oidc/jwks';
+export const JWKS_PATH = '/oidc/jwks';
 const SECRET_METHODS = ['client_secret_basic', 'client_secret_post'];
 
 interface Offer {
