@@ -15,6 +15,7 @@ import { openDelivery } from './delivery/open-delivery.ts';
 import { ApiKeys } from './domain/api-keys/api-keys.ts';
 import { openClock } from './domain/core/database-clock.ts';
 import { RowCipher } from './domain/crypto/aes-gcm.ts';
+import { EncryptionKeys } from './domain/crypto/encryption-keys.ts';
 import { deriveLoginCodeKeys } from './domain/login/login-code.ts';
 import { UnknownAddresses } from './domain/login/record-attempt.ts';
 import { SignUpRules } from './domain/login/sign-up-rules.ts';
@@ -68,7 +69,10 @@ export async function startServer(config: FullConfig, overrides: Overrides = {})
 
   // The database, and the parts from which others are built.
   const base = overrides.bootstrap ?? stack.use(await bootstrap(config, { ...overrides, logger }));
-  const { databaseUrl, layout, secrets } = base;
+  const { databaseUrl, layout } = base;
+  const encryptionKeys = new EncryptionKeys();
+  encryptionKeys.replace(base.secrets.encryptionKeys);
+  const secrets = { ...base.secrets, encryptionKeys };
   const recorder = config.metricsPort === undefined ? undefined : new Recorder();
   stack.defer(() => recorder?.close());
   const { recordCall, recordStatement } = recorder ?? {};
@@ -120,7 +124,7 @@ export async function startServer(config: FullConfig, overrides: Overrides = {})
 
   // The handlers of requests.
   const tokens = await AuthTokens.create(publicUrl, secrets.authSigningKeys, protocol?.answers);
-  const notices = openNotices({ ...pages, authPageUrl, clock, database, encryptionKeys: secrets.encryptionKeys });
+  const notices = openNotices({ ...pages, authPageUrl, clock, database, encryptionKeys });
   const core = {
     ...createLineLimits(logger),
     apiKeys,
@@ -183,6 +187,7 @@ export async function startServer(config: FullConfig, overrides: Overrides = {})
     pages.signInWays.run({ logger, signal: closing.signal }),
     runJobs(config, {
       ...core,
+      encryptionKeys,
       time,
       onRemoved: recorder?.recordExpiredRows,
       setCertificate: (given) => [listener, modules].map((each) => each.setCertificate(given)),

@@ -26,6 +26,8 @@ export interface Config extends Omit<SettingValues, Secret | Paired | 'loginMeth
   /** Those of Usher itself. */
   readonly loginMethods: readonly LoginMethod[];
   readonly blockedEmailDomainsFile: string | undefined;
+  /** The paths of the files of keys, which are read again when they change. */
+  readonly keyFiles: Readonly<Record<'auth' | 'encryption' | 'oidc', string | undefined>>;
   /** Complete if `databaseUrl` is set. Otherwise the start generates the missing secrets in `dataDir`. */
   readonly secrets: Partial<Secrets>;
   /** Undefined: the subjects of e-mails, which have the login codes, go to the terminal. */
@@ -124,6 +126,11 @@ export function readConfig(env: Environment, readFile: ReadFile, modules: readon
     signInLogDays: Math.min(others.signInLogDays, others.auditLogDays),
     loginMethods,
     blockedEmailDomainsFile: env.BLOCKED_EMAIL_DOMAINS_FILE || undefined,
+    keyFiles: {
+      auth: env.AUTH_SIGNING_KEYS_FILE || undefined,
+      encryption: env.ENCRYPTION_KEY_FILE || undefined,
+      oidc: env.OIDC_SIGNING_KEYS_FILE || undefined,
+    },
     secrets: {
       ...(adminKey && { adminKey }),
       ...(authSigningKeys && { authSigningKeys }),

@@ -1,9 +1,11 @@
 /** Rotates the keys that encrypt secrets in the database: signing keys of webhooks, answers to repeated calls, authenticator apps. */
+import { once } from 'node:events';
 import { sql } from 'drizzle-orm';
 import type { Database, Run } from '../database/pool/database.ts';
 import { webhooks } from '../database/schema/webhook-schema.ts';
 import { p, type RowOfType, statement, t } from '../database/sql/template.ts';
 import type { RowCipher } from '../domain/crypto/aes-gcm.ts';
+import type { EncryptionKeys } from '../domain/crypto/encryption-keys.ts';
 import { pause } from '../pause.ts';
 
 const INTERVAL_MS = 3_000;
@@ -42,6 +44,35 @@ export async function requireKeys(
     `The encryption keys do not fit the database: its secrets need the key with ID ${missing.join(' and ')}, ` +
       `and there is ${keyIds.join(' and ')}`,
   );
+}
+
+/** Rotates the keys, and begins anew whenever they are replaced, until the signal is aborted. */
+export async function runKeyRotations(
+  database: Database,
+  { cipher, encryptionKeys }: { readonly cipher: RowCipher; readonly encryptionKeys: EncryptionKeys },
+  { signal, ...options }: KeyRotationOptions,
+): Promise<void> {
+  let replaced = new AbortController();
+  encryptionKeys.follow(() => {
+    replaced.abort();
+    replaced = new AbortController();
+  });
+  let { usedAtStart } = options;
+  while (!signal.aborted) {
+    const until = AbortSignal.any([signal, replaced.signal]);
+    await runKeyRotation(database, cipher, { ...options, usedAtStart, signal: until });
+    if (!until.aborted) await once(until, 'abort');
+    const read = () => readUsedKeyIds(database.within(performance.now() + BATCH_TIMEOUT_MS));
+    for (let found = false; !found && !signal.aborted; ) {
+      try {
+        usedAtStart = await read();
+        found = true;
+      } catch (error) {
+        options.onError(error);
+        await pause(INTERVAL_MS, signal);
+      }
+    }
+  }
 }
 
 export interface KeyRotationOptions {

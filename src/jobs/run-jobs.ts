@@ -5,25 +5,30 @@ import { parseEmailDomains } from '../config/email-domains.ts';
 import type { Database } from '../database/pool/database.ts';
 import { ClockSkewError, type DatabaseClock } from '../domain/core/database-clock.ts';
 import type { RowCipher } from '../domain/crypto/aes-gcm.ts';
+import type { EncryptionKeys } from '../domain/crypto/encryption-keys.ts';
 import type { SignUpRules } from '../domain/login/sign-up-rules.ts';
+import type { AuthTokens } from '../domain/tokens/auth-tokens.ts';
 import type { Certificate } from '../http/tls.ts';
 import type { OpenNotices } from '../mail/open-mail.ts';
 import { pause } from '../pause.ts';
 import { type ExpiryOptions, runExpiryJob } from './expiry.ts';
 import { runInvitationExpiry } from './invitations.ts';
-import { runKeyRotation } from './key-rotation.ts';
+import { runKeyRotations } from './key-rotation.ts';
 import { runUnfinishedChanges } from './unfinished-changes.ts';
 import { watchFiles } from './watch-files.ts';
+import { watchKeys } from './watch-keys.ts';
 
 export interface JobParts extends Pick<ExpiryOptions, 'signal' | 'onRemoved'> {
   readonly cipher: RowCipher;
   readonly database: Database;
+  readonly encryptionKeys: EncryptionKeys;
   readonly logger: Logger;
   readonly notices: OpenNotices | undefined;
   readonly onMessage: (applicationId: string) => void;
   readonly setCertificate: (certificate: Certificate) => void;
   readonly signUps: SignUpRules;
   readonly time: Pick<DatabaseClock, 'measure' | 'read' | 'readForDeletion'>;
+  readonly tokens: AuthTokens;
   readonly usedKeyIds: ReadonlySet<string>;
 }
 
@@ -32,13 +37,15 @@ export async function runJobs(
   {
     auditLogDays,
     blockedEmailDomainsFile,
+    keyFiles,
     signInLogDays,
     tls,
     webhookLogDays,
-  }: Pick<Config, 'auditLogDays' | 'blockedEmailDomainsFile' | 'signInLogDays' | 'tls' | 'webhookLogDays'>,
+  }: Pick<Config, 'auditLogDays' | 'blockedEmailDomainsFile' | 'keyFiles' | 'signInLogDays' | 'tls' | 'webhookLogDays'>,
   {
     cipher,
     database,
+    encryptionKeys,
     logger,
     notices,
     onMessage,
@@ -47,6 +54,7 @@ export async function runJobs(
     signal,
     signUps,
     time,
+    tokens,
     usedKeyIds,
   }: JobParts,
 ): Promise<void> {
@@ -73,13 +81,18 @@ export async function runJobs(
       signal,
       onError: (error) => logger.warn({ err: error }, 'invitations not expired'),
     }),
-    runKeyRotation(database, cipher, {
-      usedAtStart: usedKeyIds,
-      signal,
-      onStatusChange: (keyId, status) => logger.info({ keyId }, `encryption key ${status}`),
-      onError: (error) => logger.warn({ err: error }, 're-encryption failed'),
-    }),
+    runKeyRotations(
+      database,
+      { cipher, encryptionKeys },
+      {
+        usedAtStart: usedKeyIds,
+        signal,
+        onStatusChange: (keyId, status) => logger.info({ keyId }, `encryption key ${status}`),
+        onError: (error) => logger.warn({ err: error }, 're-encryption failed'),
+      },
+    ),
   ];
+  jobs.push(watchKeys(keyFiles, { database, encryptionKeys, logger, signal, tokens }));
   if (notices) jobs.push(notices.run(signal));
   if (tls) {
     const renewal = runCertificateRenewal(tls, {

@@ -12,7 +12,7 @@ export interface FileWatch {
   readonly signal: AbortSignal;
   /** The texts in use at the start. If undefined, the first texts are used without a call of `onUsed`. */
   readonly seen?: readonly string[];
-  /** Gets the texts in the order of the paths. Throws if they cannot be used. */
+  /** Gets the texts in the order of the paths. Throws, or rejects, if they cannot be used. */
   readonly use: (...texts: string[]) => unknown;
   readonly onUsed?: () => void;
   /** Called if files cannot be read or used. The previous texts stay in use. */

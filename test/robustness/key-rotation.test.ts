@@ -1,5 +1,7 @@
 /** Rotating keys fails no call. A wrong encryption key is refused, and a damaged webhook keeps its key. */
 import { generateKeyPairSync, hash, randomBytes } from 'node:crypto';
+import { writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import type { Config } from '../../src/config/config.ts';
@@ -7,6 +9,7 @@ import type { Secrets } from '../../src/config/secrets.ts';
 import { readUsedKeyIds } from '../../src/jobs/key-rotation.ts';
 import { MINUTE, TestClock } from '../support/clock.ts';
 import { cloneDatabase, type TestDatabase } from '../support/database.ts';
+import { createDirectory } from '../support/directory.ts';
 import { HttpPool } from '../support/http.ts';
 import { type Load, startLoad } from '../support/load.ts';
 import { RecordedLog } from '../support/recorded-log.ts';
@@ -60,6 +63,25 @@ test('no call fails while both kinds of keys are rotated on two replicas', LONG,
     figures: `${replicas.webhooks.length} webhooks unchanged`,
   });
   for (const at of replicas.webhooks.keys()) expect(await replicas.read(at)).toBe('ok');
+});
+
+test('no call fails while the files of both kinds of keys change, on one replica after the other', LONG, async () => {
+  await using replicas = await startReplicas();
+  await replicas.restartOnFiles();
+  const [old, next] = [replicas.keys, createKeys()];
+  const load = startLoad(replicas.calls, { callers: 2, pauseMs: 10 });
+  await replicas.rewriteAll(merge(old, next));
+  await replicas.rewriteAll(merge(next, old));
+  await replicas.waitUntilUnused(old);
+  const before = await load.stop();
+  replicas.clock.advance(15 * MINUTE);
+  const later = startLoad(replicas.calls, { callers: 2, pauseMs: 10 });
+  await replicas.rewriteAll(next);
+  const answers = [...before, ...(await later.stop())];
+  expect(answers.filter(({ outcome }) => outcome !== 'ok')).toEqual([]);
+  expect(new Set(answers.map(({ call }) => call))).toEqual(new Set(Object.keys(replicas.calls)));
+  for (const at of replicas.webhooks.keys()) expect(await replicas.read(at)).toBe('ok');
+  await expect(replicas.startOne(old)).rejects.toThrow('The encryption keys do not fit the database');
 });
 
 describe('the start', () => {
@@ -168,11 +190,13 @@ async function startReplicas() {
   const webhooks: TestWebhook[] = [];
   let keys = createKeys();
   let logs: RecordedLog[] = [];
+  const files: Config['keyFiles'][] = [];
   let callCount = 0;
 
-  const startOne = async (secrets: Keys): Promise<TestService> => {
+  const startOne = async (secrets: Keys, keyFiles?: Config['keyFiles']): Promise<TestService> => {
     const log = new RecordedLog();
-    const started = await log.start({ database, clock: clock.read, config: withSecrets(database, secrets) });
+    const config = { ...withSecrets(database, secrets), ...(keyFiles && { keyFiles }) };
+    const started = await log.start({ database, clock: clock.read, config });
     logs.push(log);
     return started;
   };
@@ -220,6 +244,25 @@ async function startReplicas() {
         await replaced.close();
       }
     },
+    /** Replaces each replica by one that reads files of its own. */
+    async restartOnFiles(): Promise<void> {
+      logs = [];
+      for (const at of [0, 1] as const) {
+        files.push(await writeKeys(await createDirectory(), keys));
+        await running[at].close();
+        running[at] = await startOne(keys, files[at]);
+      }
+    },
+    /** Changes the files of one replica after those of the other. Meanwhile they differ. */
+    async rewriteAll(secrets: Keys): Promise<void> {
+      keys = secrets;
+      for (const [at, each] of files.entries()) {
+        const count = () => logs[at]?.parsed.filter(({ msg }) => / keys read again$/.test(String(msg))).length ?? 0;
+        const countBefore = count();
+        await writeKeys(dirname(each.encryption ?? ''), secrets);
+        await expect.poll(count, POLL).toBe(countBefore + 2);
+      }
+    },
     async waitUntilUnused({ encryptionKeys: [key = OLD] }: Keys): Promise<void> {
       const isUnused = ({ parsed }: RecordedLog) =>
         parsed.some(({ msg, keyId }) => msg === 'encryption key is not in use' && keyId === idOf(key));
@@ -242,6 +285,14 @@ function startWith(database: TestDatabase, encryptionKeys: readonly Buffer[]): P
 function withSecrets({ url }: TestDatabase, given: Partial<Keys>): Config {
   const config = testConfig(url);
   return { ...config, secrets: { ...config.secrets, ...given } };
+}
+
+/** Returns the paths of the files. */
+async function writeKeys(directory: string, { authSigningKeys, encryptionKeys }: Keys): Promise<Config['keyFiles']> {
+  const files = { auth: join(directory, 'auth'), encryption: join(directory, 'encryption'), oidc: undefined };
+  await writeFile(files.auth, JSON.stringify({ keys: authSigningKeys }));
+  await writeFile(files.encryption, encryptionKeys.map((key) => key.toString('base64')).join('\n'));
+  return files;
 }
 
 function createKeys(): Keys {

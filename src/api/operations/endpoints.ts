@@ -12,8 +12,7 @@ interface OperationsParts {
   readonly tokens: { readonly publicJwks: { readonly keys: readonly JWK[] } };
 }
 
-export function createOperationsRoutes({ readiness, tokens: { publicJwks } }: OperationsParts): readonly HttpRoute[] {
-  const jwks = JSON.stringify(publicJwks);
+export function createOperationsRoutes({ readiness, tokens }: OperationsParts): readonly HttpRoute[] {
   return [
     { method: 'GET', path: '/healthz', run: (context) => sendJson(context, 200, '{"status":"ok"}') },
     {
@@ -24,6 +23,10 @@ export function createOperationsRoutes({ readiness, tokens: { publicJwks } }: Op
         else sendJson(context, 503, '{"status":"not ready"}', RETRY_SOON);
       },
     },
-    { method: 'GET', path: '/.well-known/jwks.json', run: (context) => sendJson(context, 200, jwks, CACHED_BRIEFLY) },
+    {
+      method: 'GET',
+      path: '/.well-known/jwks.json',
+      run: (context) => sendJson(context, 200, JSON.stringify(tokens.publicJwks), CACHED_BRIEFLY),
+    },
   ];
 }

@@ -2,6 +2,7 @@
 import { createCipheriv, createDecipheriv, createSecretKey, hash, type KeyObject, randomBytes } from 'node:crypto';
 import { decodeBase64Url } from '../../encoding/base64url.ts';
 import type { DerivedKeys } from './derived-keys.ts';
+import { deriveFromEach } from './encryption-keys.ts';
 
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
@@ -59,15 +60,18 @@ export interface RowIds {
  * encrypts, and all keys decrypt. A stored value is the ID of its key, and the sealed value.
  */
 export class RowCipher {
-  readonly #current: EncryptionKey;
   readonly #keys: readonly EncryptionKey[];
 
   /** Takes one or more keys of 32 bytes. */
   constructor(keys: readonly Buffer[]) {
-    this.#keys = keys.map((key) => ({ id: keyIdOf(key), key: createSecretKey(key) }));
+    this.#keys = deriveFromEach(keys, (key) => ({ id: keyIdOf(key), key: createSecretKey(key) }));
+    void this.#current;
+  }
+
+  get #current(): EncryptionKey {
     const [current] = this.#keys;
     if (!current) throw new Error('There is no key to encrypt rows with');
-    this.#current = current;
+    return current;
   }
 
   /** In hex. The key that encrypts comes first. */
@@ -76,7 +80,8 @@ export class RowCipher {
   }
 
   encrypt(text: string, row: RowIds): Buffer {
-    return Buffer.concat([this.#current.id, seal(this.#current.key, text, toText(row))]);
+    const { id, key } = this.#current;
+    return Buffer.concat([id, seal(key, text, toText(row))]);
   }
 
   /** @throws Error if the encryption key is not configured, or if the value belongs to another row */

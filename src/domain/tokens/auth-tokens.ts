@@ -49,6 +49,19 @@ export interface ProtocolAnswers {
   isLive(login: CompletedAsk & Pick<AskedLogin, 'responseMode'>, now: Date): boolean;
 }
 
+/** What the key has signed would not be accepted any more. */
+export class KeyInUseError extends Error {
+  constructor(keyId: string) {
+    super(`The key ${keyId} has been in use until now. Move it to the second place first, and remove it later`);
+  }
+}
+
+interface SigningKeys {
+  readonly signer: SigningKey;
+  /** By `kid`. */
+  readonly keys: ReadonlyMap<string, SigningKey>;
+}
+
 interface SigningKey {
   readonly kid: string;
   readonly alg: Algorithm;
@@ -58,28 +71,28 @@ interface SigningKey {
 
 export class AuthTokens {
   readonly issuer: string;
-  readonly #signer: SigningKey;
-  readonly #keys: ReadonlyMap<string, SigningKey>;
+  #signer: SigningKey;
+  #keys: ReadonlyMap<string, SigningKey>;
   readonly #protocol: ProtocolAnswers | undefined;
 
-  private constructor(
-    issuer: string,
-    [signer, keys]: readonly [SigningKey, readonly SigningKey[]],
-    protocol?: ProtocolAnswers,
-  ) {
+  private constructor(issuer: string, { signer, keys }: SigningKeys, protocol?: ProtocolAnswers) {
     this.issuer = issuer;
     this.#signer = signer;
-    this.#keys = new Map(keys.map((key) => [key.kid, key]));
+    this.#keys = keys;
     this.#protocol = protocol;
   }
 
   /** Imports private JWKs: the first signs, all verify. */
   static async create(issuer: string, jwks: readonly JWK[], protocol?: ProtocolAnswers): Promise<AuthTokens> {
-    const keys = await Promise.all(jwks.map(importSigningKey));
-    const [signer] = keys;
-    if (!signer) throw new Error('There is no key to sign auth tokens with');
-    if (new Set(keys.map(({ kid }) => kid)).size < keys.length) throw new Error('Two signing keys have the same kid');
-    return new AuthTokens(issuer, [signer, keys], protocol);
+    return new AuthTokens(issuer, await importSigningKeys(jwks), protocol);
+  }
+
+  /** Replaces the keys. @throws Error if the key that has signed until now is not one of them */
+  async replaceKeys(jwks: readonly JWK[]): Promise<void> {
+    const { signer, keys } = await importSigningKeys(jwks);
+    if (!keys.has(this.#signer.kid)) throw new KeyInUseError(this.#signer.kid);
+    this.#signer = signer;
+    this.#keys = keys;
   }
 
   /** The public halves of the keys, as a JWK Set (RFC 7517). */
@@ -135,6 +148,14 @@ export class AuthTokens {
     const key = this.#keys.get(kid);
     return key?.alg === alg ? key.publicKey : undefined;
   }
+}
+
+async function importSigningKeys(jwks: readonly JWK[]): Promise<SigningKeys> {
+  const keys = await Promise.all(jwks.map(importSigningKey));
+  const [signer] = keys;
+  if (!signer) throw new Error('There is no key to sign auth tokens with');
+  if (new Set(keys.map(({ kid }) => kid)).size < keys.length) throw new Error('Two signing keys have the same kid');
+  return { signer, keys: new Map(keys.map((key) => [key.kid, key])) };
 }
 
 /** @throws Error if the key has no `kid` or `alg`, or does not fit its algorithm, which `importJWK` checks */

@@ -3,6 +3,7 @@
 import { randomUUID } from 'node:crypto';
 import type { CallLog } from '../../api/calls.ts';
 import type { Config } from '../../config/config.ts';
+import { parseOidcSigningKeys } from '../../config/signing-keys.ts';
 import type { Run } from '../../database/pool/database.ts';
 import type { LogoutTokens } from '../../delivery/send-delivery.ts';
 import { endClient, exportConsents, listUserClients, type UsedClient } from '../../domain/grants/clients.ts';
@@ -11,6 +12,7 @@ import type { LogoutData } from '../../domain/outbox/logout-message.ts';
 import type { LiveSessions } from '../../domain/sessions/live-sessions.ts';
 import { LOOPBACK } from '../../domain/webhooks/address-policy.ts';
 import { html } from '../../http/html.ts';
+import { watchFiles } from '../../jobs/watch-files.ts';
 import { pickFields } from '../../login-page/offer/login-context.ts';
 import type { AccountFormView, PageOffer, ShownSection } from '../../login-page/offer/page-offer.ts';
 import { renderAccountPanel, renderItem, renderToken } from '../../login-page/pages/parts.ts';
@@ -110,10 +112,28 @@ export const oidcModule: Module<Config & OidcConfig> = {
     return {
       pages: CLIENTS_OFFER,
       protocol: { answers, createIntrospection, logoutTokens: createLogoutTokens(publicUrl, provider.signingKeys) },
-      open: (core) => openOidc(provider, openCaches(core.api.runShared, core.api.caches.sessions), config, core),
+      open(core) {
+        watchSigningKeys(config.keyFiles.oidc, provider.signingKeys, core);
+        return openOidc(provider, openCaches(core.api.runShared, core.api.caches.sessions), config, core);
+      },
     };
   },
 };
+
+/** Reads the file of the keys again when it changes, until Usher stops. */
+async function watchSigningKeys(
+  file: string | undefined,
+  keys: OidcSigningKeys,
+  { closing: signal, logger }: Pick<Core, 'closing' | 'logger'>,
+): Promise<void> {
+  if (file === undefined) return;
+  await watchFiles([file], {
+    signal,
+    use: (text = '') => keys.replace(parseOidcSigningKeys(text)),
+    onUsed: () => logger.info({ keyIds: keys.publicJwks.keys.map(({ kid }) => kid) }, 'OpenID Connect keys read again'),
+    onError: (error) => logger.error({ err: error }, 'OpenID Connect keys not read again'),
+  });
+}
 
 type OidcCore = CallLog &
   Pick<

@@ -60,14 +60,17 @@ function describeProvider(issuer: string, { takesClientUrls }: Offer): Record<st
   };
 }
 
-/** Returns the documents by their paths, as JSON. */
+/** Returns what writes the documents as JSON, by their paths. */
 export function createDocuments(
   issuer: string,
-  jwks: { readonly keys: readonly JWK[] },
+  signingKeys: { readonly publicJwks: { readonly keys: readonly JWK[] } },
   offer: Offer,
-): ReadonlyMap<string, string> {
+): ReadonlyMap<string, () => string> {
   const metadata = JSON.stringify(describeProvider(issuer, offer));
   const ofIssuer = new URL(issuer).pathname.replace(/\/$/, '');
   const paths = METADATA_PATHS.flatMap((path) => [path, path + ofIssuer]);
-  return new Map([...paths.map((path) => [path, metadata] as const), [JWKS_PATH, JSON.stringify(jwks)]]);
+  return new Map([
+    ...paths.map((path) => [path, () => metadata] as const),
+    [JWKS_PATH, () => JSON.stringify(signingKeys.publicJwks)],
+  ]);
 }

@@ -34,10 +34,10 @@ export function createOidcEdge(
   endpoints: readonly OidcEndpoint[],
   parts: OidcCallParts & { readonly takesClientUrls: boolean },
 ): PathHandler {
-  const documents = [...createDocuments(issuer, signingKeys.publicJwks, parts)].map(([path, document]) => ({
+  const documents = [...createDocuments(issuer, signingKeys, parts)].map(([path, write]) => ({
     method: 'GET',
     path,
-    run: (context: HttpContext) => sendJson(context, 200, document, DOCUMENT_HEADERS),
+    run: (context: HttpContext) => sendJson(context, 200, write(), DOCUMENT_HEADERS),
   }));
   const called = endpoints.map((endpoint) => ({
     ...endpoint,

@@ -5,6 +5,7 @@
 import { createPrivateKey, createPublicKey, type KeyObject, sign, verify } from 'node:crypto';
 import { promisify } from 'node:util';
 import type { JWK } from 'jose';
+import { KeyInUseError } from '../../../../domain/tokens/auth-tokens.ts';
 import { parseObject } from '../../../../encoding/json.ts';
 
 interface SigningKey {
@@ -18,18 +19,22 @@ export type Claims = Readonly<Record<string, unknown>>;
 const signInThreadPool = promisify<string, Buffer, KeyObject, Buffer>(sign);
 
 export class OidcSigningKeys {
-  readonly #signer: SigningKey;
-  readonly #keys: readonly SigningKey[];
+  #signer: SigningKey;
+  #keys: readonly SigningKey[];
 
   /** Takes private RSA keys: the first signs, all verify. */
   constructor(jwks: readonly JWK[]) {
-    this.#keys = jwks.map((jwk) => {
-      const privateKey = createPrivateKey({ key: { ...jwk }, format: 'jwk' });
-      return { kid: jwk.kid ?? '', privateKey, publicKey: createPublicKey(privateKey) };
-    });
-    const [signer] = this.#keys;
-    if (!signer) throw new Error('There is no key to sign ID tokens with');
+    [this.#signer, ...this.#keys] = importKeys(jwks);
+    this.#keys = [this.#signer, ...this.#keys];
+  }
+
+  /** Replaces the keys. @throws Error if the key that has signed until now is not one of them */
+  replace(jwks: readonly JWK[]): void {
+    const [signer, ...others] = importKeys(jwks);
+    const keys = [signer, ...others];
+    if (!keys.some(({ kid }) => kid === this.#signer.kid)) throw new KeyInUseError(this.#signer.kid);
     this.#signer = signer;
+    this.#keys = keys;
   }
 
   /** The public halves of the keys, as a JWK Set (RFC 7517). */
@@ -60,6 +65,15 @@ export class OidcSigningKeys {
     const bytes = Buffer.from(signature, 'base64url');
     return verify('sha256', Buffer.from(`${header}.${payload}`), key.publicKey, bytes) ? claims : undefined;
   }
+}
+
+function importKeys(jwks: readonly JWK[]): [SigningKey, ...SigningKey[]] {
+  const [signer, ...others] = jwks.map((jwk) => {
+    const privateKey = createPrivateKey({ key: { ...jwk }, format: 'jwk' });
+    return { kid: jwk.kid ?? '', privateKey, publicKey: createPublicKey(privateKey) };
+  });
+  if (!signer) throw new Error('There is no key to sign ID tokens with');
+  return [signer, ...others];
 }
 
 function encode(part: object): string {
