@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { SKIPS_DEBIAN_POSTGRES } from '../../support/debian-postgres.ts';
 import type { ProxyMode, TcpProxy } from '../../support/tcp-proxy.ts';
 import { expectCorrectHistory } from './cluster/history.ts';
+import { KeyFiles } from './cluster/key-files.ts';
 import { PrimaryWithStandby } from './cluster/primary-with-standby.ts';
 import { alike, REPLICAS, Replicas } from './cluster/replicas.ts';
 
@@ -48,6 +49,13 @@ describe.skipIf(SKIPS_DEBIAN_POSTGRES)('the history is correct', () => {
       await sleep(PAUSE_MS);
     });
     expect([...exitCodes]).toEqual([0]);
+  });
+
+  test('while the keys are rotated by their files alone', async (context) => {
+    const files = await KeyFiles.create();
+    await using replicas = await start(files.env.map((env) => ({ databaseUrl: servers.url, env })));
+    await expectCorrectHistory(context, 'rotation of keys', groundOf(replicas), () => files.rotate());
+    expect(replicas.errors).not.toMatch(/keys not read again/);
   });
 
   test('while replicas are stopped and go on', async (context) => {
