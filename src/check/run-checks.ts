@@ -16,7 +16,7 @@ import { MAIL_CHECKS } from './mail-checks.ts';
 import { reachUsher } from './reach-usher.ts';
 import { SETTING_CHECKS } from './setting-checks.ts';
 
-export const CHECKS: readonly Check<FullContext>[] = [
+const CHECKS: readonly Check<FullContext>[] = [
   ...SETTING_CHECKS,
   ...DATABASE_CHECKS,
   ...KEY_CHECKS,
