@@ -43,6 +43,7 @@ test.each<[string, Environment]>([
   ['only unknown variables are set', { PATH: '/bin', NO_SUCH_SETTING: '1' }],
 ])('the defaults hold when %s', (_, env) => {
   expect(read(env)).toEqual({
+    keyFiles: {},
     host: '127.0.0.1',
     port: 8080,
     loginMethods: ['email', 'passkey', 'wallet'],
