@@ -1,9 +1,10 @@
 /** Signing in with a second step, and what ends it. */
 import { afterAll, describe, expect, it } from 'vitest';
+import { encodeBase32 } from '../../../src/encoding/base32.ts';
 import { LoginBrowser, type LoginPage } from '../../support/login-browser.ts';
 import { LoginFixture } from '../../support/login-fixture.ts';
-import { finishSetUp, STEP, setUpApp, takeStep } from '../../support/second-factor.ts';
-import { adminClient, clientsOf, createTenant, createTestUser } from '../../support/service.ts';
+import { finishSetUp, STEP, setUpApp, TestApp, takeStep } from '../../support/second-factor.ts';
+import { adminClient, clientsOf, createTenant, createTestUser, type TestUser } from '../../support/service.ts';
 
 const fixture = await LoginFixture.open({ start: new Date() });
 afterAll(fixture.close);
@@ -192,4 +193,22 @@ describe('the account page', () => {
     const asked = await fixture.askForCode({ user });
     expect((await asked.enter(asked.code)).location).toContain('authToken');
   });
+});
+
+it('asks for the code of an app that was imported, and then shows ten recovery codes, once', async () => {
+  const admin = adminClient(service);
+  const secret = Buffer.from('12345678901234567890');
+  const email = 'imported@example.com';
+  const { results } = await admin.batchCreateUsers({ users: [{ email, totpSecret: encodeBase32(secret) }] });
+  const userId = results[0]?.id ?? '';
+  const app = new TestApp(secret);
+  const user = { id: userId, email } as TestUser;
+  const first = await reachStep({ user });
+  const codes = await takeStep(fixture, { ...first, app });
+  expect(codes.heading).toBe('Your recovery codes');
+  expect((await first.browser.submit(codes, `${STEP}/done`)).location).toContain('authToken');
+  expect((await admin.getSecondFactor({ userId })).secondFactor).toMatchObject({ recoveryCodesLeft: 10 });
+  clock.advance(30_000);
+  const second = await reachStep({ user });
+  expect((await takeStep(fixture, { ...second, app })).location).toContain('authToken');
 });
