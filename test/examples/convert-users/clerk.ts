@@ -14,7 +14,6 @@ export const clerk: Product = {
     const [verified, unverified] = [row.verified_email_addresses, row.unverified_email_addresses].map(split);
     if (row.password_digest) drop('passwords');
     if (row.primary_phone_number) drop('phone numbers');
-    if (row.totp_secret) drop('TOTP');
     if (row.username) drop('user names');
     for (const other of [...(verified ?? []), ...(unverified ?? [])]) if (other !== email) drop('further addresses');
     return {
@@ -24,6 +23,7 @@ export const clerk: Product = {
       name: joinNames(row.first_name, row.last_name),
       isActive: true,
       identities: [],
+      totpSecret: typeof row.totp_secret === 'string' ? row.totp_secret : undefined,
     };
   },
 };

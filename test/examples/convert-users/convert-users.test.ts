@@ -89,6 +89,7 @@ test.each([
         attributes: { plan: 'pro', teams: ['a', 'b'] },
         groups: ['editors'],
         identities: [google],
+        totpSecret: 'MJFGE6KNM5EHAVTCIZHG4VDDKNXDKYTL',
       },
       { email: 'grace@example.com', emailVerified: false, isActive: false },
     ],
@@ -170,10 +171,13 @@ test.each([
     'clerk',
     'clerk.csv',
     [
-      { externalId: 'user_2ZJ3kFv0000000000000000001', email: ada.email, emailVerified: true, name: 'Ada Lovelace' },
+      {
+        ...{ externalId: 'user_2ZJ3kFv0000000000000000001', email: ada.email, emailVerified: true },
+        ...{ name: 'Ada Lovelace', totpSecret: 'JBSWY3DPEHPK3PXP' },
+      },
       { email: 'grace@example.com', emailVerified: false },
     ],
-    'users converted: 2, left out: TOTP: 1, further addresses: 1, passwords: 1, phone numbers: 2, user names: 2, ' +
+    'users converted: 2, left out: further addresses: 1, passwords: 1, phone numbers: 2, user names: 2, ' +
       'users without a valid address: 1',
   ],
 ])('an export of %s becomes lines that are imported: %s', async (product, fixture, users, counts) => {

@@ -1,6 +1,7 @@
 /** The export of a realm of Keycloak with its users, or one of its files of users. */
-import { isObject } from '../../../src/encoding/json.ts';
-import { readJson } from './read-export.ts';
+import { encodeBase32 } from '../../../src/encoding/base32.ts';
+import { isObject, parseObject } from '../../../src/encoding/json.ts';
+import { type Row, readJson } from './read-export.ts';
 import { asList, has, joinNames, type Product, toObject } from './to-user-line.ts';
 
 const CREDENTIALS: Readonly<Record<string, string>> = {
@@ -32,7 +33,11 @@ export const keycloak: Product = {
       drop('service accounts');
       return undefined;
     }
-    for (const { type } of asList(row.credentials)) drop(CREDENTIALS[String(type)] ?? 'other credentials');
+    const credentials = asList(row.credentials);
+    const totpSecret = credentials.map(readTotpSecret).find((secret) => secret !== undefined);
+    for (const credential of credentials)
+      if (!totpSecret || readTotpSecret(credential) !== totpSecret)
+        drop(CREDENTIALS[String(credential.type)] ?? 'other credentials');
     const { phoneNumber, phoneNumberVerified: _, ...attributes } = isObject(row.attributes) ? row.attributes : {};
     if (phoneNumber) drop('phone numbers');
     if (has(row.username) && row.username !== row.email) drop('user names');
@@ -56,9 +61,24 @@ export const keycloak: Product = {
         provider,
         subject,
       })),
+      totpSecret,
     };
   },
 };
+
+/** Returns the key of an app with SHA-1, 6 digits and 30 seconds. Keycloak has its bytes as text, or in Base32. */
+function readTotpSecret({ type, secretData, credentialData }: Row): string | undefined {
+  const { subType, digits, period, algorithm, secretEncoding } = toFields(credentialData);
+  const { value } = toFields(secretData);
+  const isUsual = subType === 'totp' && digits === 6 && period === 30 && algorithm === 'HmacSHA1';
+  if (type !== 'otp' || !isUsual || typeof value !== 'string') return undefined;
+  return secretEncoding === 'BASE32' ? value : encodeBase32(Buffer.from(value));
+}
+
+/** Keycloak has these objects as text. */
+function toFields(text: unknown): Row {
+  return (typeof text === 'string' && parseObject(text)) || {};
+}
 
 function asArray(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : [];

@@ -4,6 +4,7 @@ import type { Rule } from '../../../src/domain/core/rule.ts';
 import { groupRules } from '../../../src/domain/groups/group.ts';
 import { attributesRule } from '../../../src/domain/users/attributes.ts';
 import { profileRules } from '../../../src/domain/users/user.ts';
+import { decodeBase32 } from '../../../src/encoding/base32.ts';
 import { isInRange } from '../../../src/encoding/instants.ts';
 import { isObject, parseObject } from '../../../src/encoding/json.ts';
 import type { Row } from './read-export.ts';
@@ -32,6 +33,8 @@ export interface FoundUser {
   readonly attributes?: unknown;
   readonly groups?: readonly unknown[];
   readonly identities: readonly { readonly provider: unknown; readonly subject: unknown }[];
+  /** The key of an authenticator app, in Base32. */
+  readonly totpSecret?: string | undefined;
 }
 
 /**
@@ -78,6 +81,7 @@ export function toUserLine(found: FoundUser, drop: Drop): string | undefined {
     attributes: toAttributes(found.attributes, drop),
     groups,
     identities,
+    totpSecret: toTotpSecret(found.totpSecret, drop),
   };
   return `${JSON.stringify(line)}\n`;
 }
@@ -117,6 +121,15 @@ function accepts(rule: Rule<unknown>, value: unknown): boolean {
   } catch {
     return false;
   }
+}
+
+/** The import takes keys of 80 to 512 bits. */
+function toTotpSecret(secret: string | undefined, drop: Drop): string | undefined {
+  if (!secret) return undefined;
+  const bytes = decodeBase32(secret)?.length ?? 0;
+  if (bytes >= 10 && bytes <= 64) return secret;
+  drop('TOTP');
+  return undefined;
 }
 
 /** Names become like `plan_tier`. */
