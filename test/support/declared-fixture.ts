@@ -11,8 +11,6 @@ import { parseApplicationsFile } from '../../src/modules/declared/parse-applicat
 import { LAYOUT, type TestDatabase } from './database.ts';
 import { createDirectory } from './directory.ts';
 
-export type FileContent = Readonly<Record<string, unknown>>;
-
 export const GRAFANA = { clientId: 'grafana', name: 'Grafana', redirectUris: ['https://grafana.test/login'] };
 
 /** Returns a key of a file with the secret that it stands for. */

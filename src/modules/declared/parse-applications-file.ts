@@ -63,10 +63,10 @@ const fileRules = {
 };
 
 export type DeclaredKey = Checked<typeof keyRules>;
-export type DeclaredAccess = Checked<typeof accessRules>;
+type DeclaredAccess = Checked<typeof accessRules>;
 export type ApplicationFields = Checked<typeof applicationRules>;
 
-export type Fate = 'declared' | 'deleted' | 'released';
+type Fate = 'declared' | 'deleted' | 'released';
 
 interface Entry {
   /** Names the entry in errors. */

@@ -37,7 +37,7 @@ const APPLIED = { digest, revision };
 
 export type StoredApplication = RowOfType<typeof APPLICATION>;
 export type StoredKey = RowOfType<typeof KEY>;
-export type StoredAccess = RowOfType<typeof ACCESS>;
+type StoredAccess = RowOfType<typeof ACCESS>;
 type StoredLogo = RowOfType<typeof LOGO>;
 /** The file that was applied last. */
 export type AppliedFile = RowOfType<typeof APPLIED>;
