@@ -1,3 +1,4 @@
+import type { SecondFactor } from '../../src/domain/second-factor/find-second-factor.ts';
 import { renderAccount } from '../../src/modules/account/pages/account.ts';
 import { renderAccountForm, renderAccountMessage, renderAccountSignIn } from '../../src/modules/account/pages/form.ts';
 import {
@@ -122,9 +123,17 @@ export const ACCOUNT_SCREENS: readonly Screen[] = [
         isFresh: false,
         note: '',
         sessions: [],
-        sections: waysOf(language),
+        sections: waysOf(language, FACTOR),
         mayDelete: false,
       }),
+  },
+  {
+    name: 'account-no-app',
+    render: (language) => renderAccount({ ...accountView(language), sections: waysOf(language, undefined) }),
+  },
+  {
+    name: 'account-young-app',
+    render: (language) => renderAccount({ ...accountView(language), sections: waysOf(language, YOUNG_FACTOR) }),
   },
   { name: 'account-sign-in', render: (language) => renderAccountSignIn(accountView(language)) },
   {
@@ -238,12 +247,14 @@ const FACTOR = {
   recoveryCodesLeft: 7,
 };
 
+const YOUNG_FACTOR = { ...FACTOR, lastUsedAt: null, countsFrom: new Date('2026-11-26T00:00:00Z') };
+
 /** What other parts show. */
-function waysOf(language: Language) {
+function waysOf(language: Language, factor: SecondFactor | undefined) {
   const view = formView(language);
   return [
     renderPasskeyWays(view, PASSKEYS),
-    renderOwnFactor(view, FACTOR, new Date('2026-11-20T00:00:00Z')),
+    renderOwnFactor(view, factor, new Date('2026-11-20T00:00:00Z')),
     renderOwnWallet(view, USER, { hasEmail: true }),
     renderIdentities(view, { identities: IDENTITIES, providers: PROVIDERS, hasEmail: true }),
   ];
@@ -261,7 +272,7 @@ function accountView(language: Language) {
     ],
     sessions: SESSIONS,
     sections: [
-      ...waysOf(language),
+      ...waysOf(language, FACTOR),
       renderSignIns(view, { signIns: SIGN_INS, tokenDigest: THIS_DEVICE, providers: NAMES }),
     ],
     browserDigest: THIS_DEVICE,

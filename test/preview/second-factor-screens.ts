@@ -1,6 +1,12 @@
 /** The second step of a sign-in, and the pages about authenticator apps. */
+import { html } from '../../src/http/html.ts';
+import { alertFor } from '../../src/login-page/pages/alerts.ts';
 import { renderManageFactor, renderStartSetUp } from '../../src/modules/second-factor/pages/account-factor.ts';
-import { renderCodesLeft, renderNewCodes } from '../../src/modules/second-factor/pages/recovery-codes.ts';
+import {
+  renderCodesLeft,
+  renderCodesPage,
+  renderNewCodes,
+} from '../../src/modules/second-factor/pages/recovery-codes.ts';
 import { renderSecondStep, type StepView } from '../../src/modules/second-factor/pages/second-step.ts';
 import { renderQrCode, renderSetUp } from '../../src/modules/second-factor/pages/set-up.ts';
 import type { Language } from '../../src/texts/texts.ts';
@@ -28,17 +34,47 @@ export const SECOND_FACTOR_SCREENS: readonly Screen[] = [
       return renderSecondStep({ ...stepView(language), alert, kind: 'app', isPasskey: true });
     },
   },
+  ...(['SECOND_FACTOR_USED', 'TOO_MANY_ATTEMPTS'] as const).map(
+    (reason): Screen => ({
+      name: `second-step-${reason.toLowerCase().replaceAll('_', '-')}`,
+      render: (language) => {
+        const alert = alertFor(reason, language, { minutes: 12 });
+        return renderSecondStep({ ...stepView(language), alert, kind: 'app', isPasskey: false });
+      },
+    }),
+  ),
   {
     name: 'recovery-code',
     render: (language) => renderSecondStep({ ...stepView(language), kind: 'recovery', isPasskey: false }),
+  },
+  {
+    name: 'recovery-code-wrong',
+    render: (language) => {
+      const alert = language.text('alert.wrongSecondFactor');
+      return renderSecondStep({ ...stepView(language), alert, kind: 'recovery', isPasskey: false });
+    },
   },
   {
     name: 'app-set-up',
     render: (language) => renderSetUp({ ...stepView(language), secret, sealed: '', qrCode, accountPath: '/account' }),
   },
   {
+    name: 'app-set-up-wrong',
+    render: (language) => {
+      const alert = language.text('alert.wrongSecondFactor');
+      return renderSetUp({ ...stepView(language), alert, secret, sealed: '', qrCode });
+    },
+  },
+  {
     name: 'recovery-codes',
     render: (language) => renderNewCodes(stepView(language), { codes, countsFrom: YOUNG.countsFrom }),
+  },
+  {
+    name: 'recovery-codes-new',
+    render: (language) => {
+      const saved = html`<a class="button" href="/account">${language.text('secondFactor.codes.saved')}</a>`;
+      return renderCodesPage(accountView(language), { codes, countsFrom: null }, saved);
+    },
   },
   { name: 'recovery-codes-left', render: (language) => renderCodesLeft(stepView(language), 3) },
   {

@@ -68,6 +68,14 @@ describe('the second step', () => {
     expect(refused.alert).toBe('That is not the right code. Please check it and try again.');
   });
 
+  it('lets another person sign in instead', async () => {
+    const { user } = await createPerson();
+    const { browser, page } = await reachStep({ user });
+    const choice = await browser.submit(page, '/login');
+    expect(choice.heading).toContain('Sign in to');
+    expect(choice.forms.map(({ action }) => action)).toContain('/login/email');
+  });
+
   it('is not taken in another browser', async () => {
     const { user, app } = await createPerson();
     const step = await reachStep({ user });

@@ -155,10 +155,11 @@ function confirm(
 ): ConsolePage {
   const left = passkeys.length + identities.length + (user.walletAddress === '' ? 0 : 1) - 1;
   const isLast = !keepsWays && left <= 0 && !hasCodes(request) && request.parts.config.authPageUrl === undefined;
-  const person = isolate(user.name ?? showEmail(user.email));
+  const shown = user.name ?? showEmail(user.email);
+  const person = isolate(shown);
   return renderConfirmation(request, {
-    title: `Remove ${name}`,
-    heading: html`Remove ${isolate(name)}`,
+    title: `Remove ${name} of ${shown}`,
+    heading: html`Remove ${isolate(name)} of ${person}`,
     section: 'users',
     text: html`${text}${isLast && html` <strong>${person} has no other way to sign in.</strong>`}`,
     name: false,

@@ -16,6 +16,8 @@ import {
 } from '../../../login-page/pages/parts.ts';
 import type { Language, TextKey } from '../../../texts/texts.ts';
 
+const STYLE = 'label:has(input){display:flex;gap:var(--s2);font-weight:400}';
+
 export function describeFactor(
   language: Language,
   { countsFrom, createdAt, lastUsedAt, ...factor }: SecondFactor,
@@ -82,5 +84,6 @@ ${renderAlert(alert)}
 ${parts}
 <p class="also"><a href="${path}">${language.text('account.back')}</a></p>`,
     footer: renderFooter(view),
+    style: STYLE,
   };
 }

@@ -28,12 +28,13 @@ export function renderCodesPage(view: PageView, { codes, countsFrom }: NewCodes,
   const { language } = view;
   const file = `data:text/plain;charset=utf-8,${encodeURIComponent(`${codes.join('\n')}\n`)}`;
   const counts =
-    countsFrom && html`<p>${language.html('secondFactor.counts', { date: language.date(countsFrom) })}</p>`;
+    countsFrom &&
+    html`<br>${language.text('secondFactor.name')} · ${language.html('secondFactor.counts', { date: language.date(countsFrom) })}`;
   return {
     language,
     title: language.text('secondFactor.codes.title'),
     body: html`${mark}
-${renderHeading(html`${language.text('secondFactor.codes.title')}`, html`<p>${language.text('secondFactor.codes.text')}</p>${counts ?? ''}`)}
+${renderHeading(html`${language.text('secondFactor.codes.title')}`, html`<p>${language.text('secondFactor.codes.text')}${counts ?? ''}</p>`)}
 ${renderAlert()}
 <ul class="recovery-codes" dir="ltr">${codes.map((code) => html`<li><bdi>${code}</bdi></li>`)}</ul>
 <div class="code-actions">

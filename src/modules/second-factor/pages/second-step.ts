@@ -41,8 +41,13 @@ ${renderStepHidden(view)}${isApp ? renderAppCode(view) : renderRecoveryCode(view
 <button>${language.text('code.submit')}</button>
 </form>
 <div class="rows">
-${isApp ? renderWay(view, '/second-factor/recovery', 'secondFactor.recovery.link') : renderWay(view, '/second-factor', 'secondFactor.app.link')}
-${!view.isPasskey && renderWay(view, '', 'secondFactor.passkey.link')}
+${
+  isApp
+    ? renderWay(view, '/second-factor/recovery', 'secondFactor.recovery.question', 'secondFactor.recovery.link')
+    : renderWay(view, '/second-factor', 'secondFactor.app.question', 'secondFactor.app.link')
+}
+${!view.isPasskey && renderWay(view, '', 'secondFactor.passkey.question', 'secondFactor.passkey.link')}
+${renderWay(view, '', 'continue.question', 'continue.other')}
 </div>`,
     footer: renderFooter(view),
     style: STYLE,
@@ -68,7 +73,7 @@ function renderRecoveryCode({ language, alert }: StepView): Html {
 <input id="code" name="code" autocomplete="off" autocapitalize="none" autocorrect="off" spellcheck="false" dir="ltr" maxlength="64" required${alert && fault} autofocus>`;
 }
 
-function renderWay(view: StepView, page: string, label: TextKey): Html {
+function renderWay(view: StepView, page: string, question: TextKey, label: TextKey): Html {
   const { language, path } = view;
-  return html`<form class="also" method="get" action="${path}${page}">${renderLogin(view)}<button class="quiet">${language.text(label)}</button></form>`;
+  return html`<form class="also" method="get" action="${path}${page}">${renderLogin(view)}${language.text(question)} <button class="quiet">${language.text(label)}</button></form>`;
 }

@@ -149,7 +149,7 @@ test('removes a passkey, an account at a provider and a wallet, each after a que
   const actions = ['DeletePasskey', 'DeleteUserIdentity', 'UpdateUser'];
   for (const [at, link] of links.entries()) {
     const question = await browser.open(link);
-    expect(question.heading).toMatch(/^Remove (Apple Passwords|the account at acme|the wallet)$/);
+    expect(question.heading).toMatch(/^Remove (Apple Passwords|the account at acme|the wallet) of Ada Lovelace$/);
     expect(question.text).not.toContain('no other way to sign in');
     const done = await browser.submit(question, link);
     expect(done.text).toContain('Removed. Sessions that began with it live on.');
