@@ -97,7 +97,7 @@ async function showAll(
     section,
     body: html`${above}
 <h1 id="attempts">Attempts to sign in</h1>
-<p class="soft">${describeKept(request)} The name of a person stands only where the sign-in has proved something about them.</p>
+<p class="soft">${describeKept(request)}${of.userId === undefined && ' The name of a person stands only where the sign-in has proved something about them.'}</p>
 ${await renderAttempts(request, page, of, 'attempts')}
 ${renderPager(path, query, page.nextPageToken)}`,
   };
