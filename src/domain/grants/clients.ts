@@ -47,12 +47,15 @@ export async function endClient(call: Call, client: Client): Promise<void> {
 }
 
 const selectGranted = statement('select_granted_clients', USED)`
-  select application_id, ${labelOf('a')} as application_name, oidc_grants.client_id, max(client_name) as client_name,
-    max(coalesce(rotated_at, oidc_grants.created_at)) as used_at
-  from oidc_grants join applications a on a.id = application_id and a.deleted_at is null
-  where user_id = ${p.uuid('userId')} and client_name is not null and expires_at > ${p.instant('now')}
-    and ${isGrantAfterEveryCutoff}
-  group by application_id, a.id, oidc_grants.client_id limit 500`;
+  with granted as (
+    select application_id, client_id, max(client_name) as client_name, max(coalesce(rotated_at, created_at)) as used_at
+    from oidc_grants
+    where user_id = ${p.uuid('userId')} and client_name is not null and expires_at > ${p.instant('now')}
+      and ${isGrantAfterEveryCutoff}
+    group by application_id, client_id
+  )
+  select application_id, ${labelOf('a')} as application_name, g.client_id, client_name, used_at
+  from granted g join applications a on a.id = application_id and a.deleted_at is null limit 500`;
 
 const selectConsented = statement('select_consents_of_user', USED)`
   select c.application_id, ${labelOf('a')} as application_name, c.client_id, c.client_name, c.created_at as used_at

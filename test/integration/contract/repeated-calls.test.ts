@@ -16,8 +16,8 @@ const clock = new TestClock();
 const { service } = await openContractFixture({ clock: clock.read });
 const { sql } = service.database;
 const READS = /^(Get|List|Check(?!In)|GenerateAuthUrl$|CancelLogin$)/;
-/** It ends auth tokens that have not been exchanged, of which Usher does not know. */
-const EVER_NEW = ['EndUserSessions', 'RevokeUserSessions'];
+/** They end auth tokens that have not been exchanged, of which Usher does not know. */
+const EVER_NEW = ['EndUserSessions', 'ResetSecondFactor', 'RevokeUserSessions'];
 
 /** Returns all rows but those that say when something ended last, and how often, what a job looks at, or that a call was made. */
 async function dumpState() {

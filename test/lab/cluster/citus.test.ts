@@ -337,6 +337,8 @@ const SHARDS: Readonly<Record<string, number>> = {
   remove_unfinished_change: Number.POSITIVE_INFINITY,
   // The client of a resource gets a message in its own application, which only the row of the grant names.
   end_oidc_grant: Number.POSITIVE_INFINITY,
+  // Once for each identity: a user's passkeys, each on some shard, tell since when a new identity counts.
+  link_identity: Number.POSITIVE_INFINITY,
   // A browser and its network have a row each.
   select_known_origins: 2,
   upsert_known_origins: 2,

@@ -135,9 +135,11 @@ const completeByFactor = statement('complete_held_login', {
   isFirst: t.boolean,
   codesLeft: t.integer,
 })`
-  with ${completedFromHeld(usedFactor)}, before as (
-    select last_used_at from totp_secrets where user_id = ${p.uuid('userId')}
-  ), ${noticesOf({
+  -- First, and materialized: where tables are distributed, a CTE sees what those before it have changed.
+  with before as materialized (
+    select last_used_at, (select count(*)::integer from recovery_codes where user_id = ${p.uuid('userId')}) as codes
+    from totp_secrets where user_id = ${p.uuid('userId')}
+  ), ${completedFromHeld(usedFactor)}, ${noticesOf({
     kind: 'recoveryCodeUsed',
     from: sql`code_used join users on users.id = code_used.user_id`,
     userId: sql`users.id`,
@@ -145,6 +147,5 @@ const completeByFactor = statement('complete_held_login', {
   })}
   select completed.*, exists (select 1 from live) as is_live, exists (select 1 from factor) as is_right,
     exists (select 1 from before where last_used_at is null) as is_first,
-    (select count(*)::integer from recovery_codes where user_id = ${p.uuid('userId')})
-      - (select count(*)::integer from code_used) as codes_left
+    (select codes from before) - (select count(*)::integer from code_used) as codes_left
   from (select) as always left join completed on true`;

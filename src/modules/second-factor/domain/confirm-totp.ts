@@ -245,8 +245,11 @@ const storeTotpAndComplete = statement('confirm_totp_in_login', {
   isStored: t.boolean,
 })`
   with ${completedFromHeld(sql`owner as (
-    select users.id, users.email from users join live on live.user_id = users.id
-    where ${isSameAddress} and not users.has_second_factor and ${isStrongEnough(sql.raw(String(TWO_FACTORS)))} for no key update of users
+    select id, email from users
+    -- Not joined: where tables are distributed, no CTE can be read that locks rows and joins another
+    where id = ${p.uuid('userId')} and exists (select 1 from live) and ${isSameAddress}
+      and not users.has_second_factor and ${isStrongEnough(sql.raw(String(TWO_FACTORS)))}
+    for no key update
   ), ${stored}, factor as (
     select user_id from secret
   )`)}
