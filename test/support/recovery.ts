@@ -25,7 +25,11 @@ export async function openLink(browser: LoginBrowser, { url }: Pick<MadeLink, 'u
   return browser.submit(await browser.open('/recover'), '/recover', { link: url });
 }
 
-export async function enterDigits(browser: LoginBrowser, made: MadeLink, code = made.spokenCode): Promise<LoginPage> {
+export async function enterDigits(
+  browser: LoginBrowser,
+  made: Pick<MadeLink, 'url' | 'spokenCode'>,
+  code = made.spokenCode,
+): Promise<LoginPage> {
   return browser.submit(await openLink(browser, made), '/recover/code', { code });
 }
 

@@ -1,11 +1,12 @@
 /** The ways in which a user can sign in on the login page, and the sign-ins that browsers remember. */
 import type { Model } from './linearize.ts';
 import { type Answer, answerOf, type Operation, refusalOf } from './operation.ts';
+import { withRecovery } from './recovery-model.ts';
 
 interface BrowserState {
   readonly isActive: boolean;
   readonly remembered: readonly string[];
-  /** Sign-ins after which a passkey can still be added. */
+  /** Sign-ins, and used recovery links, after which a passkey can still be added. */
   readonly proofs: readonly string[];
   readonly passkeys: readonly string[];
   /** Whether an account at the provider is linked: undefined if no answer tells. */
@@ -21,7 +22,7 @@ export const CONTINUE = 'POST /login/continue';
 export const CONTINUE_SILENTLY = 'GET /oidc/authorize';
 export const FORGET = 'POST /login/forget';
 
-export const browserModel: Model<BrowserState> = {
+const model: Model<BrowserState> = {
   initial: { isActive: true, remembered: [], proofs: [], passkeys: [], isLinked: false },
   apply(state, operation) {
     const apply = APPLY[operation.rpc];
@@ -29,6 +30,12 @@ export const browserModel: Model<BrowserState> = {
     return apply(state, operation, answerOf(operation), refusalOf(operation));
   },
 };
+
+export const browserModel = withRecovery(model, (state, { link = '', removes = [] }) => ({
+  ...{ ...state, remembered: [], proofs: [link] },
+  passkeys: removes.includes('PASSKEYS') ? [] : state.passkeys,
+  isLinked: removes.includes('IDENTITIES') ? false : state.isLinked,
+}));
 
 type Apply = (
   state: BrowserState,
@@ -65,7 +72,7 @@ const APPLY: Readonly<Record<string, Apply>> = {
     return refusal === undefined ? signIn(linked, operation, answer) : linked;
   },
   [ADD_PASSKEY](state, { input: { passkey = '', proof = '' } }, answer, refusal) {
-    const mayAdd = state.proofs.includes(proof);
+    const mayAdd = state.isActive && state.proofs.includes(proof);
     if (refusal !== undefined) return mayAdd ? undefined : state;
     if (!mayAdd) return answer ? undefined : state;
     return { ...state, passkeys: [...state.passkeys, passkey].sort() };

@@ -1,6 +1,7 @@
 /** The codes and grants of a user at a public client of OpenID Connect. */
 import type { Model } from './linearize.ts';
 import { type Answer, answerOf, type Operation, refusalOf } from './operation.ts';
+import { withRecovery } from './recovery-model.ts';
 
 interface GrantState {
   readonly isActive: boolean;
@@ -14,7 +15,7 @@ interface GrantState {
 export const TOKEN = 'POST /oidc/token';
 export const REVOKE = 'POST /oidc/revoke';
 
-export const grantModel: Model<GrantState> = {
+const model: Model<GrantState> = {
   initial: { isActive: true, codes: [], grants: {} },
   apply(state, operation) {
     const apply = APPLY[operation.rpc];
@@ -22,6 +23,8 @@ export const grantModel: Model<GrantState> = {
     return apply(state, operation, answerOf(operation), refusalOf(operation));
   },
 };
+
+export const grantModel = withRecovery(model, (state) => ({ ...state, codes: [], grants: {} }));
 
 type Apply = (
   state: GrantState,

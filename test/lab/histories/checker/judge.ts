@@ -13,6 +13,7 @@ import { findSignatureViolations, type SignedMessage } from './invariants/signat
 import { findViolation, type Model } from './linearize.ts';
 import { answerOf, describeOperation, groupBySubject, type Operation, refusalOf, type Violation } from './operation.ts';
 import { userModel, webhookModel } from './profile-models.ts';
+import { addLateEnds } from './recovery-model.ts';
 import { sessionModel } from './session-model.ts';
 
 export interface History {
@@ -65,7 +66,7 @@ function withMessages(operations: readonly Operation[], log: readonly AuditEvent
 function findRowViolations(operations: readonly Operation[], log: readonly AuditEvent[], endsAt: number): Violation[] {
   // A refused key says nothing of the row: `findKeyViolations`.
   const admitted = operations.filter((operation) => !/^Invalid (API|admin) key$/.test(refusalOf(operation) ?? ''));
-  const resolved = resolveUnknown(admitted, log, endsAt);
+  const resolved = addLateEnds(resolveUnknown(admitted, log, endsAt));
   const sessions = resolved.filter(({ rpc, input }) => !/\/CheckSession$/.test(rpc) || input.maxStalenessMs === 0);
   const grants = resolved.filter(({ rpc }) => rpc !== USERINFO);
   return [

@@ -20,6 +20,9 @@ export interface Input {
   /** A sign-in after which a passkey can be added. */
   readonly proof?: string;
   readonly email?: string;
+  /** A recovery link, and what its use removes. */
+  readonly link?: string;
+  readonly removes?: readonly string[];
   readonly scans?: readonly DoorScan[];
 }
 
@@ -66,6 +69,9 @@ export interface Answer {
   readonly grants?: readonly { readonly grantId: string }[];
   readonly apiKeyId?: string;
   readonly apiKey?: string;
+  readonly recoveryLink?: { readonly recoveryLinkId: string };
+  readonly url?: string;
+  readonly spokenCode?: string;
   readonly apiKeys?: readonly { readonly apiKeyId: string }[];
 }
 

@@ -1,6 +1,7 @@
 /** The sessions and auth tokens of a user in an application. */
 import type { Model } from './linearize.ts';
 import { type Answer, answerOf, type Operation, refusalOf } from './operation.ts';
+import { withRecovery } from './recovery-model.ts';
 
 interface SessionState {
   readonly isActive: boolean;
@@ -25,7 +26,7 @@ export const MAKE_DUE = 'SQL/MakeDue';
 /** Another: SQL lets the live session and its predecessors expire. */
 export const EXPIRE = 'SQL/Expire';
 
-export const sessionModel: Model<SessionState> = {
+const model: Model<SessionState> = {
   initial: { isActive: true, isDue: false, expired: [], predecessors: [], ended: [], tokens: [] },
   apply(state, operation) {
     const apply = APPLY[operation.rpc];
@@ -33,6 +34,8 @@ export const sessionModel: Model<SessionState> = {
     return apply(state, operation, answerOf(operation), refusalOf(operation));
   },
 };
+
+export const sessionModel = withRecovery(model, endAll);
 
 type Apply = (
   state: SessionState,

@@ -23,6 +23,7 @@ import {
   readRefusal,
 } from './login-pages.ts';
 import { pick, pickWeighted } from './random.ts';
+import { Recoveries } from './recoveries.ts';
 import type { Actor, Scene } from './scene.ts';
 
 const PEOPLE = 3;
@@ -47,17 +48,20 @@ const OF_USER = {
   endUserSessions: 2,
   deactivate: 1,
   reactivate: 4,
+  recover: 14,
 };
 
 /** Sign-ins on the login page by wallet, passkey and provider, and what browsers remember, against what ends them. */
 export class Browsers implements Actor {
   readonly #scene: Scene;
   readonly #pages: LoginPages;
+  readonly #recoveries: Recoveries;
   readonly #people: (Person | undefined)[] = Array(PEOPLE).fill(undefined);
 
   constructor(scene: Scene) {
     this.#scene = scene;
     this.#pages = new LoginPages(scene, 'browser');
+    this.#recoveries = new Recoveries(scene, this.#pages);
   }
 
   async step(): Promise<void> {
@@ -90,6 +94,7 @@ export class Browsers implements Actor {
     endUserSessions: (person) => this.#pages.call('AdminService/EndUserSessions', person),
     deactivate: (person) => this.#pages.call('AdminService/DeactivateUser', person),
     reactivate: (person) => this.#pages.call('AdminService/ReactivateUser', person),
+    recover: (person) => this.#recover(person),
   };
 
   readonly #ofBrowser: Readonly<
@@ -159,8 +164,18 @@ export class Browsers implements Actor {
   async #addPasskey(person: Person, browser: Browser): Promise<void> {
     if (person.passkeys.length >= PASSKEYS) return;
     const signedIn = await this.#signIn(person, browser, TO_PASSKEYS);
-    if (!signedIn || !findForm(signedIn.next, '/login/passkey/new')) return;
-    const { next: page, proof } = signedIn;
+    if (signedIn) await this.#savePasskey(person, browser, signedIn.next, signedIn.proof);
+  }
+
+  async #recover(person: Person): Promise<void> {
+    const used = await this.#recoveries.step(person);
+    if (used && person.passkeys.length < PASSKEYS) {
+      await this.#savePasskey(person, used.browser, used.page, used.link.id);
+    }
+  }
+
+  async #savePasskey(person: Person, browser: Browser, page: LoginPage, proof: string): Promise<void> {
+    if (!findForm(page, '/login/passkey/new')) return;
     const passkey = new SoftwarePasskey({ aaguid: randomUUID() });
     person.passkeys.push(passkey);
     const input = { passkey: passkey.aaguid, proof };

@@ -3,7 +3,9 @@ import { REVOKE, TOKEN } from '../checker/grant-model.ts';
 import { USERINFO } from '../checker/invariants/grants.ts';
 import type { Answer } from '../checker/operation.ts';
 import type { HttpReply, Reply } from './client.ts';
+import { LoginPages } from './login-pages.ts';
 import { pick, pickNewest, pickWeighted } from './random.ts';
+import { Recoveries } from './recoveries.ts';
 import { type Actor, anyReplica, callAny, type Scene } from './scene.ts';
 
 const USERS = 3;
@@ -27,6 +29,7 @@ const WEIGHTS = {
   endUserSessions: 1,
   deactivate: 1,
   reactivate: 4,
+  recover: 14,
 };
 
 interface Login {
@@ -47,10 +50,12 @@ interface Visitor {
 /** Sign-ins by OpenID Connect, their tokens, and everything that ends them. */
 export class Grants implements Actor {
   readonly #scene: Scene;
+  readonly #recoveries: Recoveries;
   readonly #visitors: (Visitor | undefined)[] = Array(USERS).fill(undefined);
 
   constructor(scene: Scene) {
     this.#scene = scene;
+    this.#recoveries = new Recoveries(scene, new LoginPages(scene, 'grant'));
   }
 
   async step(): Promise<void> {
@@ -86,6 +91,7 @@ export class Grants implements Actor {
     endUserSessions: ({ userId }) => this.#admin('EndUserSessions', userId),
     deactivate: ({ userId }) => this.#admin('DeactivateUser', userId),
     reactivate: ({ userId }) => this.#admin('ReactivateUser', userId),
+    recover: (visitor) => this.#recoveries.step(visitor),
   };
 
   async #create(): Promise<Visitor | undefined> {

@@ -111,7 +111,7 @@ export class LoginPages {
 
   record(
     rpc: string,
-    { userId }: Person,
+    { userId }: Pick<Person, 'userId'>,
     browser: Browser,
     send: (headers: Record<string, string>) => Promise<Reply>,
     input: Input = {},
@@ -123,7 +123,11 @@ export class LoginPages {
   }
 
   /** Calls an RPC about the user. */
-  call(rpc: string, { userId }: Person, { input = {}, more = {} }: { input?: Input; more?: object } = {}) {
+  call(
+    rpc: string,
+    { userId }: Pick<Person, 'userId'>,
+    { input = {}, more = {} }: { input?: Input; more?: object } = {},
+  ) {
     const { apiKey } = this.#scene.oidcApplication;
     return callAny(this.#scene, {
       rpc,
@@ -158,7 +162,7 @@ export async function attempt<Result>(work: () => Promise<Result>): Promise<Resu
   }
 }
 
-function newBrowser(): Browser {
+export function newBrowser(): Browser {
   const [b, c, d] = Array.from({ length: 3 }, () => Math.floor(Math.random() * 256));
   return { cookies: new Map(), address: `12.${b}.${c}.${d}`, isBusy: false };
 }

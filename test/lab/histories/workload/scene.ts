@@ -33,6 +33,8 @@ export interface Scene {
   readonly makeDue: (userId: string) => Promise<void>;
   /** Lets the live session of a user expire, with its predecessors, by SQL. They can still be renewed. */
   readonly expire: (userId: string) => Promise<void>;
+  /** Returns the permits of an admin key, which has 20 a day, by SQL. */
+  readonly allowRecoveryLinks: () => Promise<unknown>;
 }
 
 export function anyReplica({ replicas }: Pick<Scene, 'replicas'>): number {

@@ -1,6 +1,8 @@
 import type { Answer, Input } from '../checker/operation.ts';
 import { EXPIRE, MAKE_DUE } from '../checker/session-model.ts';
+import { LoginPages } from './login-pages.ts';
 import { pickNewest, pickWeighted } from './random.ts';
+import { Recoveries } from './recoveries.ts';
 import { type Actor, callAny, logIn, type Scene } from './scene.ts';
 import { createSignedInUser } from './users.ts';
 
@@ -21,6 +23,7 @@ const WEIGHTS = {
   revokeUserSessions: 3,
   deactivate: 1,
   reactivate: 3,
+  recover: 14,
 };
 
 interface Visitor {
@@ -34,10 +37,12 @@ interface Visitor {
 /** Sign-ins, renewals, checks and revocations of users' sessions. */
 export class Sessions implements Actor {
   readonly #scene: Scene;
+  readonly #recoveries: Recoveries;
   readonly #visitors: (Visitor | undefined)[] = Array(USERS).fill(undefined);
 
   constructor(scene: Scene) {
     this.#scene = scene;
+    this.#recoveries = new Recoveries(scene, new LoginPages(scene, 'session'));
   }
 
   async step(): Promise<void> {
@@ -71,6 +76,7 @@ export class Sessions implements Actor {
     revokeUserSessions: (visitor) => this.#aboutUser(visitor, 'SessionService/RevokeUserSessions'),
     deactivate: (visitor) => this.#aboutUser(visitor, 'AdminService/DeactivateUser'),
     reactivate: (visitor) => this.#aboutUser(visitor, 'AdminService/ReactivateUser'),
+    recover: (visitor) => this.#recoveries.step(visitor),
   };
 
   async #aboutSession(visitor: Visitor, method: string, more: Input = {}): Promise<Answer | undefined> {

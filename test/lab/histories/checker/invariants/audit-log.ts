@@ -12,7 +12,7 @@ export interface AuditEvent {
 
 /** Whose success is always a change. The others may find nothing to do. */
 const ALWAYS_CHANGES =
-  /\/(CreateEvent|DeleteEvent|UndoCheckIn|CreateUser|UpdateUser|CreateWebhook|DeleteWebhook|RotateSigningKey|CreateApiKey|CompleteLogin)$/;
+  /\/(CreateEvent|DeleteEvent|UndoCheckIn|CreateUser|UpdateUser|CreateWebhook|DeleteWebhook|RotateSigningKey|CreateApiKey|CompleteLogin|CreateRecoveryLink|Use)$/;
 
 export function findAuditViolations(all: readonly Operation[], log: readonly AuditEvent[]): Violation[] {
   const operations = all.filter(({ rpc }) => !rpc.startsWith('SQL/'));

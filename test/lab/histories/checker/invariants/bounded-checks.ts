@@ -4,7 +4,7 @@
  */
 import { answerOf, describeOperation, groupBySubject, type Operation, type Violation } from '../operation.ts';
 
-const ENDINGS = /^(SessionService\/Revoke|AdminService\/DeactivateUser$|SQL\/Expire$)/;
+const ENDINGS = /^(SessionService\/Revoke|AdminService\/DeactivateUser$|RecoveryService\/Use$|SQL\/Expire$)/;
 
 export function findBoundedCheckViolations(operations: readonly Operation[]): Violation[] {
   return [...groupBySubject(operations, 'session').values()].flatMap((ofUser) => {

@@ -4,6 +4,7 @@
  */
 import { REVOKE, TOKEN } from '../grant-model.ts';
 import { answerOf, describeOperation, groupBySubject, type Operation, type Violation } from '../operation.ts';
+import { USE_LINK } from '../recovery-model.ts';
 
 export const USERINFO = 'GET /oidc/userinfo';
 
@@ -13,6 +14,7 @@ const BOUND_MS = 5_000;
 const ENDS_ONE: ReadonlySet<string> = new Set([REVOKE, 'SessionService/EndGrant', 'AdminService/EndUserGrant']);
 const ENDS_ALL: ReadonlySet<string> = new Set([
   ...['SessionService/RevokeUserSessions', 'AdminService/EndUserSessions', 'AdminService/DeactivateUser'],
+  USE_LINK,
 ]);
 
 export interface LogoutToken {

@@ -1,4 +1,5 @@
 /** Wrong answers in place of a right one, each of which is impossible after the operations before it. */
+import { SIGN_IN_BY_PROVIDER } from '../browser-model.ts';
 import { type Answer, answerOf, type Operation, type Outcome, refusalOf } from '../operation.ts';
 
 export interface Flip {
@@ -40,6 +41,8 @@ const REFUSALS: Readonly<Record<string, readonly string[]>> = {
   'login/passkey': ['Sign in'],
   'login/passkey/new': ['Sign in'],
   DeletePasskey: ['Passkey not found'],
+  CreateRecoveryLink: ['User not active'],
+  Use: ['This link cannot be used'],
   'account/email/code': ['Your account'],
   'account/undo': ['This link does not work any more'],
 };
@@ -165,11 +168,14 @@ function changeAnswer(
         'one too many': when(true, { passkeys: [...passkeys, { passkeyId: '', aaguid: 'another' }] }),
       };
     }
-    case 'ListUserIdentities':
+    case 'ListUserIdentities': {
+      // A refused sign-in may have linked an account.
+      const isKnown = before.every((operation) => operation.rpc !== SIGN_IN_BY_PROVIDER || answerOf(operation));
       return {
         'none for one': when(answer.identities?.length, { identities: [] }),
-        'one for none': when(!answer.identities?.length, { identities: [{ issuer: '', subject: '' }] }),
+        'one for none': when(isKnown && !answer.identities?.length, { identities: [{ issuer: '', subject: '' }] }),
       };
+    }
     case 'ListSessions':
       return {
         'none for one': when(answer.sessions, { sessions: [] }),

@@ -12,8 +12,11 @@ import {
 } from '../browser-model.ts';
 import { REVOKE, TOKEN } from '../grant-model.ts';
 import { answerOf, type Input, isRead, type Operation } from '../operation.ts';
+import { MAKE_LINK, REVOKE_LINK, USE_LINK } from '../recovery-model.ts';
 import { EXPIRE, MAKE_DUE } from '../session-model.ts';
 import { SimulatedUsher } from './simulated-usher.ts';
+
+const RECOVERY = [MAKE_LINK, USE_LINK, USE_LINK, REVOKE_LINK] as const;
 
 /** The calls about each kind of row. */
 export const CALLS = {
@@ -37,19 +40,21 @@ export const CALLS = {
     ...['SessionService/RevokeSession', 'SessionService/RevokeUserSessions', 'AdminService/CompleteLogin'],
     ...['AuthService/ExchangeToken', 'SessionService/RenewSession', 'AdminService/DeactivateUser'],
     ...['AdminService/ReactivateUser', 'AdminService/ReactivateUser'],
+    ...RECOVERY,
   ],
   grant: [
     ...['AdminService/CompleteLogin', TOKEN, TOKEN, TOKEN, TOKEN, 'AdminService/ListUserGrants', REVOKE],
     ...['SessionService/EndGrant', 'AdminService/EndUserGrant', 'SessionService/RevokeUserSessions'],
     ...['AdminService/EndUserSessions', 'AdminService/DeactivateUser', 'AdminService/ReactivateUser'],
     ...['AdminService/ReactivateUser', 'AdminService/CompleteLogin', TOKEN, TOKEN],
+    ...RECOVERY,
   ],
   browser: [
     ...[SIGN_IN, SIGN_IN, CONTINUE, CONTINUE_SILENTLY, CONTINUE_SILENTLY, FORGET, 'SessionService/RevokeUserSessions'],
     ...['AdminService/EndUserSessions', 'AdminService/DeactivateUser', 'AdminService/ReactivateUser', SIGN_IN],
     ...['AdminService/ReactivateUser', SIGN_IN_BY_PASSKEY, SIGN_IN_BY_PROVIDER, ADD_PASSKEY, ADD_PASSKEY],
     ...['AdminService/ListPasskeys', 'AdminService/DeletePasskey', 'AdminService/ListUserIdentities'],
-    'AdminService/DeleteUserIdentity',
+    ...['AdminService/DeleteUserIdentity', ...RECOVERY],
   ],
   address: [
     ...[SIGN_IN_TO_ACCOUNT, SIGN_IN_TO_ACCOUNT, CHANGE_ADDRESS, CHANGE_ADDRESS, CHANGE_ADDRESS, UNDO, UNDO],
@@ -62,9 +67,9 @@ const OPENINGS = {
   event: [],
   user: [],
   webhook: ['WebhookService/CreateWebhook'],
-  session: ['AdminService/CompleteLogin', 'AuthService/ExchangeToken', MAKE_DUE],
-  grant: ['AdminService/CompleteLogin', TOKEN],
-  browser: [SIGN_IN],
+  session: ['AdminService/CompleteLogin', 'AuthService/ExchangeToken', MAKE_DUE, MAKE_LINK],
+  grant: ['AdminService/CompleteLogin', TOKEN, MAKE_LINK],
+  browser: [SIGN_IN, MAKE_LINK],
   address: ['AdminService/GetUser', SIGN_IN_TO_ACCOUNT],
 } as const;
 
@@ -147,13 +152,25 @@ export function simulate(
     const known = made.filter((operation) => operation.returnedAt < calledAt);
     const choose =
       { grant: chooseGrant, browser: chooseOfBrowser, address: chooseOfAddress }[kind as string] ?? chooseInput;
-    const input = choose(rpc, choice, known, number);
+    const input = chooseLink(kind, rpc, choice, known) ?? choose(rpc, choice, known, number);
     const operation = { id: String(number), rpc, subject: `${kind} 1`, replica: 0, input, calledAt };
     const outcome = fate === 'lost call' ? undefined : usher.call(rpc, input, loses(usher, rpc, input, number));
     if (outcome && fate === 'answered') made.push({ ...operation, returnedAt, outcome });
     else if (!isRead(operation)) made.push({ ...operation, returnedAt: Number.POSITIVE_INFINITY, outcome: 'unknown' });
   }
   return made.sort((a, b) => a.calledAt - b.calledAt);
+}
+
+const REMOVES = [['PASSKEYS', 'IDENTITIES'], ['PASSKEYS'], ['IDENTITIES']];
+
+/** A person knows the links that operators have been told. Returns undefined for a call that is about none. */
+function chooseLink(kind: Kind, rpc: string, choice: number, known: readonly Operation[]): Input | undefined {
+  if (rpc === MAKE_LINK) return kind === 'browser' ? { removes: REMOVES[choice % 3] ?? [] } : {};
+  if (rpc !== USE_LINK && rpc !== REVOKE_LINK) return undefined;
+  const made = known.filter((operation) => operation.rpc === MAKE_LINK && answerOf(operation));
+  const chosen = made.at(-1 - (choice % 3)) ?? made.at(-1);
+  const link = (chosen && answerOf(chosen)?.recoveryLink?.recoveryLinkId) ?? 'unknown';
+  return rpc === USE_LINK ? { ...chosen?.input, link } : { link };
 }
 
 /** A caller knows tokens and sessions from answers that it has. */
@@ -214,7 +231,9 @@ function chooseOfBrowser(rpc: string, choice: number, known: readonly Operation[
   const passkeys = known.flatMap(({ rpc: made, input }) => (made === ADD_PASSKEY ? (input.passkey ?? []) : []));
   const proofs = known
     .filter(answerOf)
-    .flatMap(({ rpc: made, input }) => (made === SIGN_IN ? (input.proof ?? []) : []));
+    .flatMap(
+      ({ rpc: made, input }) => (made === SIGN_IN ? input.proof : made === USE_LINK ? input.link : undefined) ?? [],
+    );
   switch (rpc) {
     case SIGN_IN:
       return { remembered: newest(remembered), proof: `proof ${number}` };

@@ -7,6 +7,7 @@ import { USERINFO } from '../invariants/grants.ts';
 import type { SignedMessage } from '../invariants/signatures.ts';
 import { type History, judge } from '../judge.ts';
 import type { Answer, Input, Operation, Outcome } from '../operation.ts';
+import { MAKE_LINK, USE_LINK } from '../recovery-model.ts';
 
 const ENDS_AT = 10_000;
 
@@ -65,6 +66,13 @@ const OPERATIONS: readonly Operation[] = [
   call('AuthService/ExchangeToken', 'session u', 2_014, { session: { id: 'r' } }, { authToken: 'u' }),
   call('AdminService/DeactivateUser', 'session u', 2_016, { user: { deactivatedAt: 'now' } }),
 
+  call('AdminService/CompleteLogin', 'session t', 0.25, { authToken: 'v' }),
+  call('AuthService/ExchangeToken', 'session t', 2.25, { session: { id: 'q' } }, { authToken: 'v' }),
+  call(MAKE_LINK, 'session t', 4.25, { recoveryLink: { recoveryLinkId: 'l' } }),
+  call(USE_LINK, 'session t', 6.25, {}, { link: 'l' }),
+  call(USE_LINK, 'session t', 8.25, { refusal: 'This link cannot be used' }, { link: 'l' }),
+  call('SessionService/CheckSession', 'session t', 2_008.25, {}, { sessionId: 'q', maxStalenessMs: 2_000 }),
+
   call('AdminService/GetUser', 'address x', 0, { user: { email: 'old@example.com' } }),
   call(SIGN_IN_TO_ACCOUNT, 'address x', 2, {}, { proof: 'p' }),
   call(CHANGE_ADDRESS, 'address x', 4, {}, { proof: 'p', email: 'new@example.com' }),
@@ -77,6 +85,12 @@ const OPERATIONS: readonly Operation[] = [
   call(USERINFO, 'grant v', 5, { active: true }, { grantId: 'g' }),
   call('SessionService/EndGrant', 'grant v', 7, {}, { grantId: 'g' }),
   call(USERINFO, 'grant v', 5_009, {}, { grantId: 'g' }),
+
+  call('AdminService/CompleteLogin', 'grant y', 1.5, { redirectUrl: 'https://app.test' }, { grantId: 'h' }),
+  call(TOKEN, 'grant y', 3.5, {}, { grantId: 'h' }),
+  call(MAKE_LINK, 'grant y', 5.5, { recoveryLink: { recoveryLinkId: 'm' } }),
+  call(USE_LINK, 'grant y', 7.5, {}, { link: 'm' }),
+  call(USERINFO, 'grant y', 5_009.5, {}, { grantId: 'h' }),
 ];
 
 const CHANGES = [
@@ -87,6 +101,8 @@ const CHANGES = [
   ...['AdminService/CompleteLogin 1', `${TOKEN} 3`, 'SessionService/EndGrant 7'],
   ...[`${SIGN_IN_TO_ACCOUNT} 2`, `${CHANGE_ADDRESS} 4`],
   ...['WebhookService/CreateWebhook 0', 'WebhookService/RotateSigningKey 2'],
+  ...['AdminService/CompleteLogin 0.25', 'AuthService/ExchangeToken 2.25', `${MAKE_LINK} 4.25`, `${USE_LINK} 6.25`],
+  ...['AdminService/CompleteLogin 1.5', `${TOKEN} 3.5`, `${MAKE_LINK} 5.5`, `${USE_LINK} 7.5`],
 ];
 
 const CORRECT: History = {
@@ -103,16 +119,23 @@ const CORRECT: History = {
     { id: '6', type: 'session.created', data: { userId: 'u' } },
     { id: '7', type: 'session.revoked', data: { userId: 'u' } },
     { id: '8', type: 'user.deactivated', data: { id: 'u' } },
+    { id: '10', type: 'session.created', data: { userId: 't' } },
+    { id: '11', type: 'session.revoked', data: { userId: 't' } },
   ],
   signedMessages: [KEY, OTHER_KEY].map(signWith),
   notices: ['new@example.com'],
-  logoutTokens: [{ sub: 'v', sid: 'g' }],
+  logoutTokens: [
+    { sub: 'v', sid: 'g' },
+    { sub: 'y', sid: 'h' },
+  ],
   endsAt: ENDS_AT,
 };
 
 function entryOf(requestId: string) {
   const action = requestId.slice(0, requestId.lastIndexOf(' '));
-  const resource = action === 'EventService/CheckIn' ? 'e/ada' : action.startsWith('EventService/') ? 'e' : 'u';
+  const ofEvent = action === 'EventService/CheckIn' ? 'e/ada' : 'e';
+  const ofUser = requestId.endsWith('.25') ? 't' : 'u';
+  const resource = action.startsWith('EventService/') ? ofEvent : ofUser;
   return { action, resource };
 }
 
@@ -152,7 +175,17 @@ const FLIPS: readonly [string, History][] = [
     'a session is active later than its bound after its end',
     answer('SessionService/CheckSession 2010', { active: true }),
   ],
+  [
+    'a session is active later than its bound after its end',
+    answer('SessionService/CheckSession 2008.25', { active: true }),
+  ],
   ['a live session is not active', answer('SessionService/CheckSession 6', {})],
+  // What a used recovery link leaves alive, and a second use.
+  ['an access token is active 5 s after the end of its grant', answer(`${USERINFO} 5009.5`, { active: true })],
+  ['the end of a grant was not told', { ...CORRECT, logoutTokens: CORRECT.logoutTokens.slice(0, 1) }],
+  [`not linearizable: ${USE_LINK}`, answer(`${USE_LINK} 8.25`, {})],
+  [`not linearizable: ${USE_LINK}`, replace(`${USE_LINK} 6.25`, { outcome: { refusal: 'This link cannot be used' } })],
+  ['an acknowledged change has no audit event', logOnly((id) => id !== `${USE_LINK} 6.25`)],
   ['an access token is active 5 s after the end of its grant', answer(`${USERINFO} 5009`, { active: true })],
   ['a live access token is not active', answer(`${USERINFO} 5`, {})],
   ['the end of a grant was not told', { ...CORRECT, logoutTokens: [] }],

@@ -8,6 +8,7 @@ import { grantModel, TOKEN } from '../grant-model.ts';
 import { findViolation } from '../linearize.ts';
 import { answerOf, type Operation, type Violation } from '../operation.ts';
 import { userModel, webhookModel } from '../profile-models.ts';
+import { USE_LINK } from '../recovery-model.ts';
 import { EXPIRE, MAKE_DUE, sessionModel } from '../session-model.ts';
 import { flipsOf } from './flips.ts';
 import { CALLS, concurrent, type Kind, planNext, sequential, simulate } from './generate.ts';
@@ -34,11 +35,14 @@ const CLASSES: Readonly<Record<Kind, number>> = {
   event: 24,
   user: 11,
   webhook: 17,
-  session: 17,
-  grant: 6,
-  browser: 17,
+  session: 21,
+  grant: 10,
+  browser: 21,
   address: 6,
 };
+
+/** They show a lost change of a link. */
+const RECOVERY = [['AdminService/ReactivateUser', 0] as const, [USE_LINK, 0] as const];
 
 /** What shows, at the end, a change that was lost, with what each call chooses. */
 const LAST_CALLS: Readonly<Record<Kind, readonly (readonly [string, number])[]>> = {
@@ -53,19 +57,16 @@ const LAST_CALLS: Readonly<Record<Kind, readonly (readonly [string, number])[]>>
     ['AuthService/ExchangeToken', 0],
     ['AdminService/CompleteLogin', 0],
     ['AuthService/ExchangeToken', 0],
+    ...RECOVERY,
   ],
-  grant: [
-    ['AdminService/ListUserGrants', 0],
-    [TOKEN, 1],
-    [TOKEN, 0],
-    ['AdminService/CompleteLogin', 0],
-  ],
+  grant: [['AdminService/ListUserGrants', 0], [TOKEN, 1], [TOKEN, 0], ['AdminService/CompleteLogin', 0], ...RECOVERY],
   browser: [
     ...Array.from({ length: 14 }, (_, choice) => [CONTINUE_SILENTLY, choice] as const),
     ['AdminService/ListPasskeys', 0],
     ['AdminService/ListUserIdentities', 0],
     ...[0, 1, 2].map((choice) => [ADD_PASSKEY, choice] as const),
     [SIGN_IN, 0],
+    ...RECOVERY,
   ],
   address: [
     ['AdminService/GetUser', 0],

@@ -21,6 +21,7 @@ interface Rows {
   proofs: string[];
   passkeys: string[];
   isLinked: boolean;
+  openLink?: string | undefined;
 }
 
 export class SimulatedUsher {
@@ -211,6 +212,25 @@ const CALLS: Readonly<Record<string, (rows: Rows, input: Input) => Outcome>> = {
     rows.isLinked = false;
     return answer({});
   },
+  CreateRecoveryLink(rows) {
+    if (rows.user.deactivatedAt) return refuse('User not active');
+    rows.openLink = `link ${++rows.ids}`;
+    return answer({ recoveryLink: { recoveryLinkId: rows.openLink } });
+  },
+  RevokeRecoveryLink(rows, { link }) {
+    if (rows.openLink === link) rows.openLink = undefined;
+    return answer({});
+  },
+  Use(rows, { link = '', removes }) {
+    if (rows.user.deactivatedAt || rows.openLink !== link) return refuse('This link cannot be used');
+    endAll(rows);
+    // The other kinds have neither passkeys nor identities.
+    Object.assign(rows, { openLink: undefined, proofs: removes ? [link] : [] });
+    if (removes?.includes('PASSKEYS')) rows.passkeys = [];
+    if (removes?.includes('IDENTITIES')) rows.isLinked = false;
+    return answer({});
+  },
+
   'login/continue': continueLogin,
   'oidc/authorize': continueLogin,
   'login/forget': forget,

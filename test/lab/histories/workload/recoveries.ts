@@ -1,0 +1,84 @@
+import type { LoginPage } from '../../../support/login-browser.ts';
+import { enterDigits, type MadeLink } from '../../../support/recovery.ts';
+import { MAKE_LINK, REVOKE_LINK, USE_LINK } from '../checker/recovery-model.ts';
+import { attempt, type Browser, type LoginPages, newBrowser, type Person, readRefusal } from './login-pages.ts';
+import { pick, pickNewest, pickWeighted } from './random.ts';
+import type { Scene } from './scene.ts';
+
+const WEIGHTS = { make: 3, reach: 9, use: 9, revoke: 1 };
+const REMOVES = [['PASSKEYS'], ['IDENTITIES'], ['PASSKEYS', 'IDENTITIES']];
+
+interface Link extends Pick<MadeLink, 'url' | 'spokenCode'> {
+  readonly id: string;
+  readonly removes: readonly string[];
+}
+
+/** A browser at the last button of a link. */
+interface Reached {
+  readonly link: Link;
+  readonly browser: Browser;
+  readonly page: LoginPage;
+}
+
+/** Recovery links of users. Several browsers reach the last button of each, and press it sooner or later. */
+export class Recoveries {
+  readonly #scene: Scene;
+  readonly #pages: LoginPages;
+  readonly #known = new Map<string, { readonly links: Link[]; readonly reached: Reached[] }>();
+
+  constructor(scene: Scene, pages: LoginPages) {
+    this.#scene = scene;
+    this.#pages = pages;
+  }
+
+  /** Returns the page of the passkeys after a use that was answered. */
+  async step(user: Pick<Person, 'userId'>): Promise<Reached | undefined> {
+    const known = this.#known.get(user.userId) ?? { links: [], reached: [] };
+    this.#known.set(user.userId, known);
+    const { links, reached } = known;
+    const link = pickNewest(links);
+    const next = pickWeighted(WEIGHTS);
+    if (!link || next === 'make') {
+      links.push(...(await this.#make(user)));
+    } else if (next === 'revoke') {
+      // Its request does not name the user.
+      const more = { userId: undefined, recoveryLinkId: link.id };
+      await this.#pages.call(REVOKE_LINK, user, { input: { link: link.id }, more });
+    } else if (next === 'use' && reached.length > 0) {
+      const chosen = pick(reached);
+      reached.splice(reached.indexOf(chosen), 1);
+      return this.#use(user, chosen);
+    } else {
+      const browser = newBrowser();
+      const page = await attempt(() => enterDigits(this.#pages.at(browser), link));
+      if (page?.forms.some(({ action }) => action === '/recover/use')) reached.push({ link, browser, page });
+    }
+    return undefined;
+  }
+
+  async #make(user: Pick<Person, 'userId'>): Promise<Link[]> {
+    await attempt(() => this.#scene.allowRecoveryLinks());
+    const removes = pick(REMOVES);
+    const more = { removes, reason: 'A history.', delayHours: 0 };
+    const made = await this.#pages.call(MAKE_LINK, user, { input: { removes }, more });
+    const { recoveryLink, url, spokenCode } = made ?? {};
+    return recoveryLink && url && spokenCode ? [{ id: recoveryLink.recoveryLinkId, url, spokenCode, removes }] : [];
+  }
+
+  async #use(user: Pick<Person, 'userId'>, { link, browser, page }: Reached): Promise<Reached | undefined> {
+    let next: LoginPage | undefined;
+    const answer = await this.#pages.record(
+      USE_LINK,
+      user,
+      browser,
+      async (headers) => {
+        next = await this.#pages.at(browser).submit(page, '/recover/use', {}, headers);
+        if (next.heading === 'Your passkeys') return { answer: {} };
+        // Any other page follows a use, whose login something has ended meanwhile.
+        return next.status === 404 || next.status >= 500 ? readRefusal(next) : 'lost';
+      },
+      { link: link.id, removes: link.removes },
+    );
+    return answer && next && { link, browser, page: next };
+  }
+}
