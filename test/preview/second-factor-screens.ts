@@ -22,7 +22,8 @@ const FACTOR = { createdAt: now, lastUsedAt: now, countsFrom: null, recoveryCode
 /** An app that does not count yet. */
 const YOUNG = { ...FACTOR, lastUsedAt: null, countsFrom: new Date('2026-03-08T12:00:00Z') };
 
-export const SECOND_FACTOR_SCREENS: readonly Screen[] = [
+/** Within a login, in the colours of the application. */
+const IN_LOGIN: readonly Screen[] = [
   {
     name: 'second-step',
     render: (language) => renderSecondStep({ ...stepView(language), kind: 'app', isPasskey: false }),
@@ -69,6 +70,13 @@ export const SECOND_FACTOR_SCREENS: readonly Screen[] = [
     name: 'recovery-codes',
     render: (language) => renderNewCodes(stepView(language), { codes, countsFrom: YOUNG.countsFrom }),
   },
+  { name: 'recovery-codes-left', render: (language) => renderCodesLeft(stepView(language), 3) },
+];
+
+export const SECOND_FACTOR_SCREENS: readonly Screen[] = [
+  ...IN_LOGIN.map(
+    ({ name, render }): Screen => ({ name, render: (language) => ({ ...render(language), application: SHOP }) }),
+  ),
   {
     name: 'recovery-codes-new',
     render: (language) => {
@@ -76,7 +84,6 @@ export const SECOND_FACTOR_SCREENS: readonly Screen[] = [
       return renderCodesPage(accountView(language), { codes, countsFrom: null }, saved);
     },
   },
-  { name: 'recovery-codes-left', render: (language) => renderCodesLeft(stepView(language), 3) },
   {
     name: 'app-manage',
     render: (language) => renderManageFactor(accountView(language), FACTOR, { mayChange: true, now }),

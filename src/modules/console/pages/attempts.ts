@@ -158,7 +158,7 @@ function renderWhat(row: SignInAttempt, names: Names, providers: ConsoleRequest[
 
 const ORIGIN_COLUMNS: readonly Column<SignInAttempt>[] = [
   wideColumn('Browser and network', ({ userAgent, network }: SignInAttempt) => {
-    return html`${renderBrowser(userAgent ?? '')}<br><span class="soft">${isolate(network ?? '–')}</span>`;
+    return html`${renderBrowser(userAgent ?? '')}${network !== null && html`<br><span class="soft">${isolate(network)}</span>`}`;
   }),
   wideColumn('Request', ({ requestId }: SignInAttempt) => renderId(requestId)),
 ];

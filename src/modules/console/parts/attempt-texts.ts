@@ -145,7 +145,7 @@ export const ATTEMPT_TEXTS: Readonly<Record<AttemptReason, AttemptText>> = {
 };
 
 const PROOFS: Readonly<Record<string, string>> = {
-  email: 'The code was right.',
+  email: 'The code of the e-mail was right.',
   passkey: 'The passkey was right.',
   wallet: 'The signature was right.',
   page: 'The application’s own login page had let them in.',

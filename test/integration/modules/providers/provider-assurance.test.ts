@@ -53,7 +53,7 @@ type Floor = keyof typeof applications;
 const LEVELS = { ANY: 1, TWO_FACTORS: 2, PHISHING_RESISTANT: 3 } as const;
 const WEEK = 7 * 24 * HOUR;
 const MFA = { amr: ['pwd', 'mfa'] };
-const MISSING = '\u2068Acme\u2069 has not checked a second factor. It is needed here.';
+const MISSING = '\u2068Acme\u2069 has not checked a second factor.';
 
 let user: TestUser;
 let subject: string;
