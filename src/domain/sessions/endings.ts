@@ -16,7 +16,7 @@ const isChanged = sql`c.changed_at >= ${p.instant('from')}`;
 const isOfApplication = sql`c.application_id = ${p.uuid('applicationId')}`;
 
 /** What ends many is not told user by user: readers ask again for every sign-in up to a little later than now. */
-export const SOON = sql`${statementInstant} + interval '5 seconds'`;
+const SOON = sql`${statementInstant} + interval '5 seconds'`;
 
 /** All that ends a session or grant before its expiry. A test compares this with the API page and with all statements. */
 export const ENDINGS: readonly Ending[] = [
