@@ -58,6 +58,7 @@ export function completedIntent({
   assurance = sql`1`,
   passkeyId = sql`null`,
   onBehalfBy,
+  vouchedUserId,
 }: {
   /** Has a row if the user may sign in: the SQL after `from`, with a condition. */
   user: SQL;
@@ -70,6 +71,7 @@ export function completedIntent({
   assurance?: SQL;
   passkeyId?: SQL;
   onBehalfBy?: SQL;
+  vouchedUserId?: SQL;
 }): SQL {
   const audit = {
     resource: p.uuid('userId'),
@@ -85,7 +87,7 @@ export function completedIntent({
     update login_intents i
     set completed_at = ${completedAt}, authenticated_at = ${authenticatedAt}, user_id = ${p.uuid('userId')},
       method = ${p.text('method')}, assurance = ${assurance}, passkey_id = ${passkeyId},
-      ${originAssignments}${onBehalfBy ? sql`, on_behalf_by = ${onBehalfBy}` : sql``}
+      ${originAssignments}${onBehalfBy ? sql`, on_behalf_by = ${onBehalfBy}` : sql``}${vouchedUserId ? sql`, vouched_user_id = ${vouchedUserId}` : sql``}
     from applications a
     where i.id = ${p.uuid('loginIntentId')} and i.completed_at is null and i.expires_at > ${p.instant('now')}
       and a.id = i.application_id and a.deleted_at is null and ${access}

@@ -20,7 +20,10 @@ import { COMPLETED_INTENT, completedIntent, laterThanCutoffs } from './completed
 import type { LoginIntent } from './login-intent.ts';
 import { isProvedUser, type ProofParameters } from './proved-user.ts';
 
-const HELD_MS = 10 * 60_000;
+export const HELD_MS = 10 * 60_000;
+
+/** The method of a sign-in by a recovery link. Only its second step shows that the operator vouches for the right person. */
+export const RECOVERY = 'recovery';
 
 interface FirstStep extends ProofParameters, SignInOrigin {
   readonly method: string;
@@ -38,7 +41,12 @@ interface FirstStep extends ProofParameters, SignInOrigin {
  */
 export async function holdSignIn(
   call: Call,
-  { id: loginIntentId, applicationId, expiresAt, requiredAssurance }: LoginIntent,
+  {
+    id: loginIntentId,
+    applicationId,
+    expiresAt,
+    requiredAssurance,
+  }: Pick<LoginIntent, 'id' | 'applicationId' | 'expiresAt' | 'requiredAssurance'>,
   firstStep: FirstStep,
 ): Promise<RowOfType<typeof COMPLETED_INTENT> | undefined> {
   const parameters = {
@@ -140,6 +148,7 @@ export function completedFromHeld(factor: SQL): SQL {
     authenticatedAt: p.instant('authenticatedAt'),
     assurance: p.integer('assurance'),
     passkeyId: p.uuid('passkeyId'),
+    vouchedUserId: sql`case when ${p.text('method')} = ${sql.raw(`'${RECOVERY}'`)} then ${p.uuid('userId')} else i.vouched_user_id end`,
   })}`;
 }
 

@@ -4,6 +4,7 @@
  */
 import { ServiceError } from '../../domain/core/errors.ts';
 import { selectIdentities } from '../../domain/identities/list-identities.ts';
+import { findLoginIntent } from '../../domain/login/login-intent.ts';
 import { returnNetworkPermits, type SharedLimit, takeNetworkPermits } from '../../domain/login/rate-limit.ts';
 import { readLoginCode } from '../../domain/login/read-login-code.ts';
 import { findRecentSignIn } from '../../domain/login/recent-sign-in.ts';
@@ -12,7 +13,7 @@ import { createFormNonce, keepAnswer } from '../../login-page/browser/browser-co
 import { pickFields } from '../../login-page/offer/login-context.ts';
 import { alertFor, alertKeyOf } from '../../login-page/pages/alerts.ts';
 import { sendErrorPage, sendPage } from '../../login-page/pages/responses.ts';
-import { redirectToForm } from '../../login-page/redirect-to-form.ts';
+import { redirectToForm, SECOND_STEP } from '../../login-page/redirect-to-form.ts';
 import { sendAddressMail } from './address.ts';
 import { ACCOUNT_CLIENT_ID } from './domain/account-application.ts';
 import { createAddressCode, findNewAddress, requireAddressCode } from './domain/change-address.ts';
@@ -128,20 +129,20 @@ async function use(request: AccountRequest, link: Recovery): Promise<void> {
   const { browser, call, parts } = request;
   const newEmail = link.removes.includes('ADDRESS') ? await readNewAddress(request, link) : null;
   if (newEmail === undefined) return;
-  await useRecovery(call, { link, newEmail, browser, accountUrl: accountUrlOf(parts.authPageUrl) });
+  const isHeld = await useRecovery(call, { link, newEmail, browser, accountUrl: accountUrlOf(parts.authPageUrl) });
   parts.onSignedOut(link.userId);
-  goOn(request, link.id);
+  if (!isHeld) keepAnswer(request);
+  goOn(request, link.id, isHeld);
 }
 
-/** Leads to the passkeys of the account, or says that the person can sign in again. */
-function goOn(request: AccountRequest, loginIntentId: string): void {
+/** Leads to the passkeys of the account, by the second step if it is due, or says that the person can sign in again. */
+function goOn(request: AccountRequest, loginIntentId: string, isHeld: boolean): void {
   const { parts } = request;
   const login = { ...request.fields, loginIntentId, clientId: ACCOUNT_CLIENT_ID, next: 'passkeys', email: '' };
   const following = { ...request, fields: login };
   const page = parts.signInWays.findWantedPage(following);
-  keepAnswer(request);
   if (page === undefined) sendPage(request.context, 200, renderRecovered(recoverViewOf(request)));
-  else redirectToForm(following, page);
+  else redirectToForm(following, isHeld ? SECOND_STEP : page);
 }
 
 /** Runs the step if the token is that of an open link which works now. All others get one page. */
@@ -179,8 +180,12 @@ async function withCode(request: AccountRequest, step: Step): Promise<void> {
 async function isRepeated(request: AccountRequest): Promise<boolean> {
   const { browser, call } = request;
   const used = pickFields(request, 'once').once && (await findUsedRecovery(call, readToken(request)));
-  if (!used || !(await findRecentSignIn(call, browser, { loginIntentId: used }))) return false;
-  goOn(request, used);
+  const intent = used ? await findLoginIntent(call, used) : undefined;
+  if (!intent?.browserDigest?.equals(browser.digest)) return false;
+  const isHeld = intent.completedAt === null;
+  if (!isHeld && !(await findRecentSignIn(call, browser, { loginIntentId: intent.id }))) return false;
+  if (intent.answerDigest?.equals(browser.answerDigest)) keepAnswer(request);
+  goOn(request, intent.id, isHeld);
   return true;
 }
 

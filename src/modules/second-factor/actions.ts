@@ -14,7 +14,7 @@ import type { Action, LoginRequest } from '../../login-page/offer/login-request.
 import { alertFor, alertKeyOf } from '../../login-page/pages/alerts.ts';
 import type { PageContent } from '../../login-page/pages/document.ts';
 import { sendPage } from '../../login-page/pages/responses.ts';
-import { keepSignedIn, leaveSignedIn, SECOND_STEP } from '../../login-page/redirect-to-form.ts';
+import { keepSignedIn, leaveSignedIn, redirectToForm, SECOND_STEP } from '../../login-page/redirect-to-form.ts';
 import { showForm, viewLogin } from '../../login-page/show-form.ts';
 import { completeHeldLogin, type HeldLogin } from './domain/complete-held-login.ts';
 import {
@@ -142,9 +142,11 @@ async function confirm(request: LoginRequest, own: OwnParts): Promise<void> {
   }
 }
 
-/** Goes on to the application, whose code may have expired while the page with the codes was open. */
+/** Goes on to the page that the person wants to see, or to the application, whose code may have expired while the page with the codes was open. */
 async function goOn(request: LoginRequest): Promise<void> {
-  const { call, browser, fields } = request;
+  const { call, browser, fields, parts } = request;
+  const wanted = parts.signInWays.findWantedPage(request);
+  if (wanted) return redirectToForm(request, wanted);
   await extendCode(call, browser, fields.loginIntentId);
   await showForm(request, 'choice');
 }

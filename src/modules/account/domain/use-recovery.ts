@@ -3,10 +3,13 @@ import { type SQL, sql } from 'drizzle-orm';
 import { isUniqueViolation } from '../../../database/sql/errors.ts';
 import { columnsOf, p, statement, t } from '../../../database/sql/template.ts';
 import { auditEvent, noApplication } from '../../../domain/audit/audit-event.ts';
+import { ONE_FACTOR } from '../../../domain/core/assurance.ts';
 import type { Call } from '../../../domain/core/call.ts';
 import { ServiceError } from '../../../domain/core/errors.ts';
 import { ACCOUNT_APPLICATION_ID } from '../../../domain/core/own-applications.ts';
 import { INTENT_LIFETIME_MS } from '../../../domain/login/generate-auth-url.ts';
+import { HELD_MS, holdSignIn, RECOVERY } from '../../../domain/login/held-sign-in.ts';
+import { NOTHING_PROVED } from '../../../domain/login/proved-user.ts';
 import { noticeParameters, noticesOf } from '../../../domain/notices/store-notice.ts';
 import { announce, HAS_MESSAGES, messagesOf, notified } from '../../../domain/outbox/insert-message.ts';
 import { loggedOutEverywhere } from '../../../domain/outbox/logout-message.ts';
@@ -35,17 +38,20 @@ interface RecoveryUse {
  * Uses a link whose token and spoken code were right. In one statement: marks it as used, removes what the person has
  * lost, sets the new address, ends every sign-in of the user, and completes a login at the account page, which has the
  * ID of the link. For 10 minutes, this browser may add passkeys in that login, which count in full. No application and
- * no page gets the login: nobody has proved anything but that an operator vouches for them.
+ * no page gets the login: nobody has proved anything but that an operator vouches for them. If the person keeps a second
+ * factor that counts, the login waits for it. Returns whether it does.
  *
  * @throws ServiceError `Recovery link no longer valid` if it has ended, or if the user has changed since it was read;
  * `User already exists` if somebody else has the new address
  */
-export async function useRecovery(call: Call, { link, newEmail, browser, accountUrl }: RecoveryUse): Promise<void> {
+export async function useRecovery(call: Call, { link, newEmail, browser, accountUrl }: RecoveryUse): Promise<boolean> {
   const { id: linkId, userId, removes } = link;
   const removed = { removes, formerEmail: link.email, formerWallet: link.walletAddress };
+  const intentExpiresAt = new Date(call.now.getTime() + INTENT_LIFETIME_MS);
+  const origin = toSignInOrigin(browser);
   const parameters = {
     ...spellingsOf(link.email),
-    ...toSignInOrigin(browser),
+    ...origin,
     ...noticeParameters(call),
     linkId,
     userId,
@@ -53,7 +59,8 @@ export async function useRecovery(call: Call, { link, newEmail, browser, account
     newEmails: spellingsOf(newEmail).emails,
     accountUrl,
     accountId: ACCOUNT_APPLICATION_ID,
-    intentExpiresAt: new Date(call.now.getTime() + INTENT_LIFETIME_MS),
+    intentExpiresAt,
+    heldUntil: new Date(call.now.getTime() + HELD_MS),
     auditAction: 'RecoveryService/Use',
   };
   const [used] = await runCutoff(call, useLink, parameters).catch((error: unknown) => {
@@ -65,13 +72,28 @@ export async function useRecovery(call: Call, { link, newEmail, browser, account
   announce(call.onMessage, used);
   call.notices?.wake();
   // What others have added, and the sign-ins that they have made, before the statement above was committed.
-  const [late] = await runCutoff(call, endLate, { ...removed, userId });
+  const [late] = await runCutoff(call, endLate, { ...removed, userId, linkId });
   if (late) {
     announce(call.onMessage, late);
-    await call.run(moveLogin, { linkId, completedAt: new Date(late.cutoffAt.getTime() + 1) });
+    if (!used.isOpen) await call.run(moveLogin, { linkId, completedAt: new Date(late.cutoffAt.getTime() + 1) });
   }
+  const login = { id: linkId, applicationId: ACCOUNT_APPLICATION_ID, expiresAt: intentExpiresAt };
+  const firstStep = { ...NOTHING_PROVED, ...origin, userId, method: RECOVERY, assurance: ONE_FACTOR };
+  const isHeld = used.isOpen && (await holdLogin(call, { ...login, requiredAssurance: ONE_FACTOR }, firstStep));
   await endLateSessions(call, userId);
   await removeIfErased(call, userId);
+  return isHeld;
+}
+
+/** Moves the held login after every cut-off, or completes it if the second factor is too young to be asked. */
+async function holdLogin(...firstStep: Parameters<typeof holdSignIn>): Promise<boolean> {
+  try {
+    await holdSignIn(...firstStep);
+    return false;
+  } catch (error) {
+    if (error instanceof ServiceError && error.reason === 'SECOND_FACTOR_NEEDED') return true;
+    throw error;
+  }
 }
 
 const loses = (what: string) => sql`f.removes @> array[${sql.raw(`'${what}'`)}]`;
@@ -103,7 +125,10 @@ const newEmailTaken = sql`exists (
       select 1 from users where ${isSameEmail(sql`email`, 'newEmails')} and deleted_at is null
         and id <> ${p.uuid('userId')})`;
 
-const useLink = statement('use_recovery_link', { isTaken: t.boolean, isUsed: t.boolean, ...HAS_MESSAGES })`
+const method = sql.raw(`'${RECOVERY}'`);
+const USED = { isTaken: t.boolean, isUsed: t.boolean, isOpen: t.boolean, ...HAS_MESSAGES };
+
+const useLink = statement('use_recovery_link', USED)`
   with owner as (
     -- Locked, so that after a wait for an erasure or a change of the address, this reads the new row.
     select id, email as former_email, wallet_address as former_wallet, ${nextEmailChange} as email_changed_at,
@@ -128,7 +153,7 @@ const useLink = statement('use_recovery_link', { isTaken: t.boolean, isUsed: t.b
       ${credentialRemoved(sql`${loses('PASSKEYS')} or ${loses('SECOND_FACTOR')}`)}
     from used f
     where u.id = f.id
-    returning ${columnsOf(userColumns, 'u')}
+    returning ${columnsOf(userColumns, 'u')}, u.has_second_factor, u.email_changed_at
   ), changed as (
     select r.* from recovered r join used f on f.former_email <> r.email or f.former_wallet <> r.wallet_address
   ), kept as (
@@ -152,17 +177,28 @@ const useLink = statement('use_recovery_link', { isTaken: t.boolean, isUsed: t.b
     insert into login_intents (application_id, id, redirect_uri, state, prompt, created_at, expires_at, completed_at,
       redeemed_at, user_id, vouched_user_id, method, assurance, browser_digest, answer_digest, ip_address, user_agent)
     select ${p.uuid('accountId')}, ${p.uuid('linkId')}, ${p.text('accountUrl')}, '', 'PASSKEYS', ${p.instant('now')},
-      ${p.instant('intentExpiresAt')}, c.cutoff_at + interval '1 ms', c.cutoff_at + interval '1 ms', c.user_id,
-      c.user_id, 'recovery', 1, ${p.bytes('browserDigest')}, ${p.bytes('answerDigest')}, ${p.text('ipAddress')},
-      ${p.text('userAgent')}
-    from cutoff c
+      ${p.instant('intentExpiresAt')}, case when r.id is not null then c.cutoff_at + interval '1 ms' end,
+      c.cutoff_at + interval '1 ms', r.id, r.id, ${method}, 1, ${p.bytes('browserDigest')},
+      case when r.id is not null then ${p.bytes('answerDigest')}::bytea end,
+      case when r.id is not null then ${p.text('ipAddress')} end,
+      case when r.id is not null then ${p.text('userAgent')} end
+    -- Who keeps a second factor may owe it: holdSignIn decides that.
+    from cutoff c left join recovered r on r.id = c.user_id and not r.has_second_factor
+  ), held as (
+    insert into held_sign_ins (application_id, login_intent_id, user_id, method, browser_digest, proved_at,
+      email_changed_at, expires_at)
+    select ${p.uuid('accountId')}, ${p.uuid('linkId')}, r.id, ${method}, ${p.bytes('browserDigest')},
+      c.cutoff_at + interval '1 ms', r.email_changed_at, ${p.instant('heldUntil')}
+    from cutoff c join recovered r on r.id = c.user_id and r.has_second_factor
   ),
   ${messagesOf(
     userMessage('user.updated', sql`changed`),
     sessionsRevoked(sql`ended`),
     ...loggedOutEverywhere(sql`recovered`),
   )}
-  select is_taken, exists (select 1 from used) as is_used, ${notified} from owner`;
+  select is_taken, exists (select 1 from used) as is_used,
+    exists (select 1 from recovered where has_second_factor) as is_open, ${notified}
+  from owner`;
 
 function toNotice(recipient: SQL) {
   return { userId: sql`r.id`, recipient, value: sql`array_to_string(f.removes, ',')` };
@@ -179,7 +215,7 @@ const endLate = statement('end_late_of_recovery', { cutoffAt: t.instant, ...HAS_
     where u.id = ${p.uuid('userId')} and u.deleted_at is null
     returning u.id, ${p.texts('removes')}::text[] as removes, ${p.text('formerEmail')} as former_email,
       ${p.text('formerWallet')} as former_wallet
-  ), ${deleteLost(sql`owner`)}, ${cutOffUserSessions(sql`owner`)},
+  ), ${deleteLost(sql`owner`)}, ${cutOffUserSessions(sql`owner`, p.uuid('linkId'))},
   ${messagesOf(sessionsRevoked(sql`ended`))}
   select cutoff_at, ${notified} from cutoff`;
 

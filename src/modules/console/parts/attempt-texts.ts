@@ -149,6 +149,7 @@ const PROOFS: Readonly<Record<string, string>> = {
   passkey: 'The passkey was right.',
   wallet: 'The signature was right.',
   page: 'The application’s own login page had let them in.',
+  recovery: 'They had used a recovery link.',
   remembered: 'They were signed in in this browser.',
 };
 

@@ -7,7 +7,7 @@ import { ServiceError } from '../../../domain/core/errors.ts';
 import { check, type Unchecked, uuid } from '../../../domain/core/validation.ts';
 import { answerCompletion, type Completion } from '../../../domain/login/complete-login.ts';
 import { COMPLETED_INTENT } from '../../../domain/login/completed-intent.ts';
-import { completedFromHeld, findHeldSignIn, type HeldSignIn } from '../../../domain/login/held-sign-in.ts';
+import { completedFromHeld, findHeldSignIn, type HeldSignIn, RECOVERY } from '../../../domain/login/held-sign-in.ts';
 import { type LoginIntent, requireOpenIntent } from '../../../domain/login/login-intent.ts';
 import { noteSignIn } from '../../../domain/login/note-sign-in.ts';
 import { NOTHING_PROVED, requireAccess } from '../../../domain/login/proved-user.ts';
@@ -123,6 +123,8 @@ export async function answerHeld(
   const how = { method: held.method as SignInMethod, ...toSignInOrigin(browser) };
   const login = { ...completed, ...how, completedAt, loginIntentId, userId, onBehalfBy: null };
   const completion = await answerCompletion(call, tokens, login);
+  // Neither remembered nor known: it is no sign-in of an application.
+  if (held.method === RECOVERY) return { ...completion, signIn: undefined };
   await noteSignIn(call, codes.keys, browser, { applicationId, locale, userId });
   return completion;
 }
