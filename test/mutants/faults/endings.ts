@@ -154,8 +154,8 @@ export const ENDINGS_FAULTS: readonly Fault[] = [
   },
   {
     what: 'A passkey that is added after a recovery is young',
-    find: "c.user_id, 'recovery', 1,",
-    replace: "null, 'recovery', 1,",
+    find: 'r.id, r.id, ${method}, 1,',
+    replace: 'r.id, null, ${method}, 1,',
     test: 'test/integration/modules/account/recovery.test.ts',
     title: /leads to the passkeys, whose first counts in full/,
   },
