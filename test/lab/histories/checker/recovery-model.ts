@@ -37,7 +37,8 @@ export function withRecovery<State extends { readonly isActive: boolean }>(
           if (refusal !== undefined) return undefined;
           return openLink === input.link ? { own } : state;
         case USE_LINK:
-          if (!isUsable) return answer ? undefined : state;
+          // One without an answer that the audit log tells of has taken effect. Any other may as well never be.
+          if (!isUsable) return refusal === undefined ? undefined : state;
           return refusal === undefined ? { own: recover(own, input) } : undefined;
         case END_LATE:
           return openLink === input.link ? undefined : { ...state, own: recover(own, input) };

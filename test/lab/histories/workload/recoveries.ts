@@ -5,7 +5,10 @@ import { attempt, type Browser, type LoginPages, newBrowser, type Person, readRe
 import { pick, pickNewest, pickWeighted } from './random.ts';
 import type { Scene } from './scene.ts';
 
-const WEIGHTS = { make: 3, reach: 9, use: 9, revoke: 1 };
+const WEIGHTS = { make: 4, use: 12, revoke: 1 };
+/** So many reach the last button at a time. Some press it at once, and others later. */
+const BROWSERS = 3;
+const PRESSES_NOW = 0.7;
 const REMOVES = [['PASSKEYS'], ['IDENTITIES'], ['PASSKEYS', 'IDENTITIES']];
 
 interface Link extends Pick<MadeLink, 'url' | 'spokenCode'> {
@@ -44,14 +47,13 @@ export class Recoveries {
       // Its request does not name the user.
       const more = { userId: undefined, recoveryLinkId: link.id };
       await this.#pages.call(REVOKE_LINK, user, { input: { link: link.id }, more });
-    } else if (next === 'use' && reached.length > 0) {
-      const chosen = pick(reached);
-      reached.splice(reached.indexOf(chosen), 1);
-      return this.#use(user, chosen);
     } else {
-      const browser = newBrowser();
-      const page = await attempt(() => enterDigits(this.#pages.at(browser), link));
-      if (page?.forms.some(({ action }) => action === '/recover/use')) reached.push({ link, browser, page });
+      const arrived = await Promise.all(Array.from({ length: BROWSERS }, () => this.#reach(link)));
+      reached.push(...arrived.flat());
+      const pressing = reached.filter((each) => each.link === link && Math.random() < PRESSES_NOW);
+      for (const each of pressing) reached.splice(reached.indexOf(each), 1);
+      const used = await Promise.all(pressing.map((each) => this.#use(user, each)));
+      return used.find((each) => each !== undefined);
     }
     return undefined;
   }
@@ -63,6 +65,12 @@ export class Recoveries {
     const made = await this.#pages.call(MAKE_LINK, user, { input: { removes }, more });
     const { recoveryLink, url, spokenCode } = made ?? {};
     return recoveryLink && url && spokenCode ? [{ id: recoveryLink.recoveryLinkId, url, spokenCode, removes }] : [];
+  }
+
+  async #reach(link: Link): Promise<Reached[]> {
+    const browser = newBrowser();
+    const page = await attempt(() => enterDigits(this.#pages.at(browser), link));
+    return page?.forms.some(({ action }) => action === '/recover/use') ? [{ link, browser, page }] : [];
   }
 
   async #use(user: Pick<Person, 'userId'>, { link, browser, page }: Reached): Promise<Reached | undefined> {

@@ -2,6 +2,7 @@ import type { Answer, Input } from '../checker/operation.ts';
 import { EXPIRE, MAKE_DUE } from '../checker/session-model.ts';
 import { LoginPages } from './login-pages.ts';
 import { pickNewest, pickWeighted } from './random.ts';
+import { Readers } from './readers.ts';
 import { Recoveries } from './recoveries.ts';
 import { type Actor, callAny, logIn, type Scene } from './scene.ts';
 import { createSignedInUser } from './users.ts';
@@ -15,6 +16,7 @@ const WEIGHTS = {
   exchange: 22,
   check: 22,
   checkWithBound: 10,
+  checkInMemory: 30,
   list: 5,
   renew: 10,
   makeDue: 3,
@@ -38,11 +40,13 @@ interface Visitor {
 export class Sessions implements Actor {
   readonly #scene: Scene;
   readonly #recoveries: Recoveries;
+  readonly #readers: Readers;
   readonly #visitors: (Visitor | undefined)[] = Array(USERS).fill(undefined);
 
   constructor(scene: Scene) {
     this.#scene = scene;
     this.#recoveries = new Recoveries(scene, new LoginPages(scene, 'session'));
+    this.#readers = new Readers(scene);
   }
 
   async step(): Promise<void> {
@@ -67,6 +71,10 @@ export class Sessions implements Actor {
     },
     check: (visitor) => this.#aboutSession(visitor, 'CheckSession', { maxStalenessMs: 0 }),
     checkWithBound: (visitor) => this.#aboutSession(visitor, 'CheckSession', { maxStalenessMs: BOUND_MS }),
+    checkInMemory: async ({ userId, sessionIds }) => {
+      const sessionId = pickNewest(sessionIds);
+      if (sessionId) await this.#readers.check(userId, sessionId);
+    },
     list: (visitor) => this.#aboutUser(visitor, 'SessionService/ListSessions'),
     renew: async (visitor) => note(visitor, await this.#aboutSession(visitor, 'RenewSession')),
     makeDue: ({ userId }) =>

@@ -3,14 +3,16 @@
  * begun to end is. A caller learns the ID of a session when it has begun.
  */
 import { answerOf, describeOperation, groupBySubject, type Operation, type Violation } from '../operation.ts';
+import { EXPIRE } from '../session-model.ts';
+
+/** The same in the memory of a service, which asks Usher what has ended, and knows of an expiry from the answer it has. */
+export const CHECK_IN_MEMORY = 'SessionChecks/CheckSession';
 
 const ENDINGS = /^(SessionService\/Revoke|AdminService\/DeactivateUser$|RecoveryService\/Use$|SQL\/Expire$)/;
 
 export function findBoundedCheckViolations(operations: readonly Operation[]): Violation[] {
   return [...groupBySubject(operations, 'session').values()].flatMap((ofUser) => {
-    const checks = ofUser.filter(
-      ({ rpc, input }) => rpc === 'SessionService/CheckSession' && input.maxStalenessMs !== 0,
-    );
+    const checks = ofUser.filter(({ rpc, input }) => /\/CheckSession$/.test(rpc) && input.maxStalenessMs !== 0);
     return checks.flatMap((check) => judgeCheck(check, ofUser));
   });
 }
@@ -27,7 +29,11 @@ function judgeCheck(check: Operation, ofUser: readonly Operation[]): Violation[]
   const ofThis = endings.filter(({ input }) => input.sessionId === undefined || input.sessionId === sessionId);
   if (answer.active) {
     const end = ofThis.find(
-      (ending) => answerOf(ending) && ending.calledAt > knownAt && ending.returnedAt + maxStalenessMs < check.calledAt,
+      (ending) =>
+        answerOf(ending) &&
+        (ending.rpc !== EXPIRE || check.rpc !== CHECK_IN_MEMORY) &&
+        ending.calledAt > knownAt &&
+        ending.returnedAt + maxStalenessMs < check.calledAt,
     );
     return end ? violate('a session is active later than its bound after its end', end, check) : [];
   }

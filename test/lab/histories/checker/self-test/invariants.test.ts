@@ -3,6 +3,7 @@ import { Webhook } from 'standardwebhooks';
 import { expect, test } from 'vitest';
 import { CHANGE_ADDRESS, SIGN_IN_TO_ACCOUNT } from '../address-model.ts';
 import { TOKEN } from '../grant-model.ts';
+import { CHECK_IN_MEMORY } from '../invariants/bounded-checks.ts';
 import { USERINFO } from '../invariants/grants.ts';
 import type { SignedMessage } from '../invariants/signatures.ts';
 import { type History, judge } from '../judge.ts';
@@ -71,6 +72,9 @@ const OPERATIONS: readonly Operation[] = [
   call(MAKE_LINK, 'session t', 4.25, { recoveryLink: { recoveryLinkId: 'l' } }),
   call(USE_LINK, 'session t', 6.25, {}, { link: 'l' }),
   call(USE_LINK, 'session t', 8.25, { refusal: 'This link cannot be used' }, { link: 'l' }),
+  call(CHECK_IN_MEMORY, 'session t', 3.25, { active: true }, { sessionId: 'q', maxStalenessMs: 500 }),
+  call(CHECK_IN_MEMORY, 'session t', 507.25, { active: true }, { sessionId: 'q', maxStalenessMs: 500 }),
+  call(CHECK_IN_MEMORY, 'session t', 508.25, {}, { sessionId: 'q', maxStalenessMs: 500 }),
   call('SessionService/CheckSession', 'session t', 2_008.25, {}, { sessionId: 'q', maxStalenessMs: 2_000 }),
 
   call('AdminService/GetUser', 'address x', 0, { user: { email: 'old@example.com' } }),
@@ -179,6 +183,8 @@ const FLIPS: readonly [string, History][] = [
     'a session is active later than its bound after its end',
     answer('SessionService/CheckSession 2008.25', { active: true }),
   ],
+  ['a session is active later than its bound after its end', answer(`${CHECK_IN_MEMORY} 508.25`, { active: true })],
+  ['a live session is not active', answer(`${CHECK_IN_MEMORY} 3.25`, {})],
   ['a live session is not active', answer('SessionService/CheckSession 6', {})],
   // What a used recovery link leaves alive, and a second use.
   ['an access token is active 5 s after the end of its grant', answer(`${USERINFO} 5009.5`, { active: true })],

@@ -90,6 +90,13 @@ test.each<[string, readonly Made[]]>([
     ],
   ],
   [
+    'a second use without an answer that the log tells of',
+    [
+      [USE_LINK, 10, 11, {}, LINK],
+      [USE_LINK, 12, 40, 'unknown', LINK],
+    ],
+  ],
+  [
     'a use of a revoked link',
     [
       [REVOKE_LINK, 6, 7, {}, { link: 'l' }],
