@@ -8,6 +8,7 @@ import { SessionService } from '../../../gen/usher/v1/session_pb.ts';
 import { distributeTables } from '../../../src/database/migrate/distribute.ts';
 import { JOURNAL } from '../../../src/database/migrate/journal.ts';
 import { toMessageId } from '../../../src/domain/webhooks/delivery.ts';
+import { encodeBase32 } from '../../../src/encoding/base32.ts';
 import { raceForPlaces } from '../../support/check-in-races.ts';
 import { countPrepared, restartWorker } from '../../support/citus.ts';
 import { cloneDatabase } from '../../support/database.ts';
@@ -25,6 +26,7 @@ import { raceCheckInsWithDeletes, raceExchanges, raceRevocations } from '../../s
 import { RecordedLog } from '../../support/recorded-log.ts';
 import { restrict, STANDINGS } from '../../support/restricted-access.ts';
 import { credentialFor, sampleFields } from '../../support/samples.ts';
+import { STEP, TestApp } from '../../support/second-factor.ts';
 import {
   ADMIN_KEY,
   adminClient,
@@ -99,6 +101,9 @@ describe.skipIf(lacks('CITUS'))('on Citus', () => {
       expect(code, method.name).toBe('ok');
     }
     const user = await createTestUser(service);
+    const secret = Buffer.from('12345678901234567890');
+    const [email, totpSecret] = ['second-step@example.com', encodeBase32(secret)];
+    await adminClient(service).batchCreateUsers({ users: [{ email, totpSecret }] });
     using explainer = new StatementExplainer(service.database, FOR_CITUS);
     const { code, enter } = await fixture.askForCode({ user });
     expect((await enter(code)).status).toBe(303);
@@ -113,6 +118,10 @@ describe.skipIf(lacks('CITUS'))('on Citus', () => {
       }
       expect(done.status).toBe(303);
     }
+    const held = await fixture.askForCode({ user: { email } as TestUser });
+    const step = await held.enter(held.code);
+    const codes = await held.browser.submit(step, STEP, { code: new TestApp(secret).codeAt(new Date()) });
+    expect((await held.browser.submit(codes, `${STEP}/done`)).status).toBe(303);
     explained.push(...explainer.explained);
     const statements = explained.map(({ name, plans }) => ({ name, shards: countShards(plans) }));
     const wide = statements.filter(({ name, shards }) => shards > (SHARDS[name] ?? 1));
