@@ -118,9 +118,9 @@ function rankOf({ isPasskey = false }: WayView): number {
 }
 
 function demandFor(ways: readonly WayView[], methods: readonly string[]): Demand {
-  if (methods.length > 0) return 'assurance.two';
-  if (ways.length === 0) return 'assurance.unmet';
-  return ways.every(({ isPasskey }) => isPasskey) ? 'assurance.text' : 'assurance.factors';
+  if (methods.length + ways.length === 0) return 'assurance.unmet';
+  if (!ways.every(({ isPasskey }) => isPasskey)) return 'assurance.factors';
+  return methods.length > 0 ? 'assurance.two' : 'assurance.text';
 }
 
 function findCode(

@@ -38,7 +38,7 @@ ${ways.flatMap(({ renderNotes }) => renderNotes?.(view) ?? [])}`;
 ${renderHeading(language.html(title, { application }), renderReturn(view))}
 ${renderDemand(view)}
 ${renderAlert(view.alert)}
-${view.demand === 'assurance.two' ? html`${others}\n${or}${email}` : html`${email}${or}${others}`}
+${view.demand ? html`${others}\n${or}${email}` : html`${email}${or}${others}`}
 ${renderAccount(view)}
 ${renderCancel(view)}`,
     footer: renderFooter(view, html`${ways.flatMap(({ renderLinks }) => renderLinks?.(view) ?? [])}`),

@@ -91,6 +91,7 @@ describe('the second step', () => {
 describe('an application that demands two factors', () => {
   it('is entered in one pass by somebody who sets up an app', async () => {
     const of = await createTenant(service, { requiredAssurance: 'TWO_FACTORS' });
+    expect((await fixture.arrive({ of })).page.body).toContain('or a code from your authenticator app as well');
     const asked = await fixture.askForCode({ of });
     const page = await asked.enter(asked.code);
     const { app, codes } = await finishSetUp(fixture, asked.browser, page);

@@ -133,7 +133,7 @@ test('userinfo that claims a second factor shows none', async () => {
 
 test.each<[Floor, string[], string]>([
   ['ANY', ['acme', 'corp', 'plain'], ''],
-  ['TWO_FACTORS', ['acme', 'corp'], 'two factors'],
+  ['TWO_FACTORS', ['acme', 'corp'], 'takes two factors'],
   ['PHISHING_RESISTANT', ['acme'], 'takes two factors'],
 ])('the login page of %s offers the passkey, and the providers %j', async (floor, expected, text) => {
   const { page } = await leave(applications[floor]);
