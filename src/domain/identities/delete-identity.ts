@@ -18,7 +18,8 @@ export const deleteIdentitiesOfDeleted = statement('delete_identities_of_deleted
 const rules = { userId: uuid, issuer: text({ max: 2_048 }), subject: text({ max: 255 }) };
 
 /**
- * Removes an identity of a user if the user has it. Sessions that began with it live on.
+ * Removes an identity of a user if the user has it, and the held sign-ins at its provider. Sessions that began with it live
+ * on.
  *
  * @throws ServiceError `User not found`
  */
@@ -37,6 +38,8 @@ const removeIdentity = statement('delete_identity')`
     delete from user_identities i using owner
     where i.issuer = ${p.text('issuer')} and i.subject = ${p.text('subject')} and i.user_id = owner.id
     returning i.user_id, i.provider, owner.email
+  ), held_ended as (
+    delete from held_sign_ins h using deleted where h.user_id = deleted.user_id and h.method = deleted.provider
   ), ${auditEvent({ resource: sql`user_id`, from: sql`deleted`, applicationId: noApplication })},
   ${noticesOf({
     kind: 'identityRemoved',

@@ -13,7 +13,7 @@ const rules = { userId: uuid, passkeyId: uuid };
 type Request = Unchecked<keyof typeof rules>;
 
 /**
- * Removes a passkey of a user. Sessions that began with it live on, and the next passkey is young.
+ * Removes a passkey of a user, and the held sign-ins that began with it. Sessions live on, and the next passkey is young.
  *
  * @throws ServiceError `Passkey not found`
  */
@@ -50,6 +50,8 @@ const removePasskey = statement('delete_passkey')`
     returning k.id, k.user_id, k.name, owner.email
   ), marked as (
     update users u set ${credentialRemoved(sql`not ${p.boolean('isByOperator')}`)} from deleted where u.id = deleted.user_id
+  ), held_ended as (
+    delete from held_sign_ins h using deleted where h.user_id = deleted.user_id and h.passkey_id = deleted.id
   ), ${auditEvent({ resource: sql`id`, from: sql`deleted`, applicationId: noApplication })},
   ${noticesOf({
     kind: 'passkeyRemoved',

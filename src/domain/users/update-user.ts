@@ -154,11 +154,13 @@ const addressNotice = {
   at: sql`wanted.email_changed_at`,
 };
 
+const isOtherWallet = sql`lower(wanted.former_wallet_address) <> lower(wanted.wallet_address)`;
+
 /** @param column the wallet that the user had before the change, or has now */
 function walletNotice(column: 'former_wallet_address' | 'wallet_address') {
   const wallet = sql.raw(`wanted.${column}`);
-  const isOther = sql`lower(wanted.former_wallet_address) <> lower(wanted.wallet_address)`;
-  return { ...toFormerAddress, from: sql`${changedFromWanted} where ${isOther} and ${wallet} <> ''`, value: wallet };
+  const from = sql`${changedFromWanted} where ${isOtherWallet} and ${wallet} <> ''`;
+  return { ...toFormerAddress, from, value: wallet };
 }
 
 /**
@@ -205,6 +207,9 @@ const updateChanged = statement('update_user', {
   ), kept as (
     -- The user is more than an invitation now, which no longer takes the user along.
     update invitations v set created_user = false from changed c where v.user_id = c.id and v.created_user
+  ), held_ended as (
+    delete from held_sign_ins h using ${changedFromWanted}
+    where h.user_id = changed.id and h.method = 'wallet' and ${isOtherWallet}
   ), ${auditEvent({ resource: sql`id`, from: sql`changed`, applicationId: noApplication })},
   ${noticesOf(
     { ...addressNotice, kind: 'addressChanged', from: sql`${addressNotice.from} and ${p.boolean('keepsUndoLinks')}` },
