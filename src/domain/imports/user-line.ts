@@ -3,7 +3,7 @@
 import { decodeBase64Url } from '../../encoding/base64url.ts';
 import { isObject } from '../../encoding/json.ts';
 import { invalidField } from '../core/errors.ts';
-import { type Rule, rule, Unacceptable } from '../core/rule.ts';
+import { patternOf, type Rule, rule, Unacceptable } from '../core/rule.ts';
 import {
   boolean,
   type Checked,
@@ -24,7 +24,7 @@ const BASE32 = /^[A-Za-z2-7]{16,103}$/;
 const totpText = text({ max: 103 });
 
 /** Accepts the secret of an authenticator app, of 80 to 512 bits, and returns it in capitals. */
-const totpSecret: Rule<string> = rule({ ...totpText.schema, pattern: BASE32.source }, (value) => {
+const totpSecret: Rule<string> = rule({ ...totpText.schema, pattern: patternOf(BASE32) }, (value) => {
   const secret = totpText(value);
   if (!BASE32.test(secret)) throw new Unacceptable('must be Base32 of 80 to 512 bits');
   return secret.toUpperCase();

@@ -443,7 +443,7 @@ function valuesOfType(type: string, schema: Schema): fc.Arbitrary<unknown> {
       if (format) return format;
       const matches = new RegExp(pattern.replace('$(?!\\n)', '$'), 'u');
       // Few texts match a pattern that names what is allowed, rather than what is not.
-      if (/^\^\[[a-z]/.test(pattern)) return fc.stringMatching(matches);
+      if (/^\^\[[a-z]/i.test(pattern)) return fc.stringMatching(matches);
       const unit = pattern.includes('\\x7F') ? 'binary-ascii' : 'binary';
       return fc.string({ unit, minLength, maxLength, size: 'max' }).filter((text) => matches.test(text));
     }
