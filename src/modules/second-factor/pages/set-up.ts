@@ -49,6 +49,10 @@ export async function renderQrCode(secret: string, host: string): Promise<Html> 
   const name = encodeURIComponent(host);
   const text = `otpauth://totp/${name}?secret=${secret}&issuer=${name}`;
   const { data, size } = encode(text, { ecc: 'M', border: 4 });
-  const squares = data.flatMap((row, y) => row.flatMap((isDark, x) => (isDark ? [`M${x} ${y}h1v1h-1z`] : [])));
-  return html`<svg viewBox="0 0 ${String(size)} ${String(size)}" role="img" aria-hidden="true" shape-rendering="crispEdges"><path fill="#fff" d="M0 0h${String(size)}v${String(size)}H0z"/><path fill="#000" d="${squares.join('')}"/></svg>`;
+  const bars = data.flatMap((row, y) =>
+    [...row.map(Number).join('').matchAll(/1+/g)].map(
+      ({ 0: { length }, index: x }) => `M${x} ${y}h${length}v1h-${length}z`,
+    ),
+  );
+  return html`<svg viewBox="0 0 ${String(size)} ${String(size)}" role="img" aria-hidden="true" shape-rendering="crispEdges"><path fill="#fff" d="M0 0h${String(size)}v${String(size)}H0z"/><path fill="#000" d="${bars.join('')}"/></svg>`;
 }
