@@ -160,9 +160,9 @@ const deleteSecondFactorOfDeleted = statement('delete_second_factor_of_deleted_u
   with owner as (
     select id from users where id = ${p.uuid('userId')} and deleted_at is not null
   ), secrets_left as (
-    delete from totp_secrets t using owner where t.user_id = ${p.uuid('userId')}
+    delete from totp_secrets t using owner where t.user_id = owner.id
   ), codes_left as (
-    delete from recovery_codes c using owner where c.user_id = ${p.uuid('userId')}
+    delete from recovery_codes c using owner where c.user_id = owner.id
   )
   update users u set has_second_factor = false from owner where u.id = owner.id and u.has_second_factor`;
 
