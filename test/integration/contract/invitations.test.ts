@@ -576,7 +576,8 @@ const GIFTS: Readonly<Record<string, (userId: string) => Promise<unknown>>> = {
   },
   'an invitation to another application': async (userId) => {
     const other = await createInviter();
-    await admin.inviteUser({ applicationId: other.id, email: (await invitedAs(userId)) ?? '' });
+    // It outlives the one that expires.
+    await admin.inviteUser({ applicationId: other.id, email: (await invitedAs(userId)) ?? '', expiresInDays: 60 });
   },
   'a deactivation': (userId) => admin.deactivateUser({ userId }),
   'an identity': (userId) =>
