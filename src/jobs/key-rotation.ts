@@ -166,7 +166,7 @@ function createSecretTable({ table: tableName, idName, secretName, ownerName }: 
 
     // A range of one value, ordered by the key, uses the index. For an equality Postgres may scan the whole table.
     selectEncrypted: statement('select_encrypted', ENCRYPTED_ROW)`
-      select ${owner} as application_id, ${webhookId} as webhook_id, id::text as row_id, ${secret} as signing_key from ${table}
+      select ${owner} as application_id, ${webhookId}::text as webhook_id, id::text as row_id, ${secret} as signing_key from ${table}
       where ${keyId} between ${p.bytes('keyId')} and ${p.bytes('keyId')}
       order by ${keyId} limit ${sql.raw(`${BATCH_SIZE}`)} offset ${p.integer('skipped')}`,
 

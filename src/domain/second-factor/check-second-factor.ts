@@ -1,7 +1,7 @@
 /** The second step: a code of the authenticator app, or a recovery code, each of which works once. */
 import { sql } from 'drizzle-orm';
 import { totpSecrets } from '../../database/schema/second-factor-schema.ts';
-import { BY_POSTGRES, presentInstant } from '../../database/sql/instants.ts';
+import { BY_POSTGRES, statementInstant } from '../../database/sql/instants.ts';
 import { p, statement, t } from '../../database/sql/template.ts';
 import { decodeBase32 } from '../../encoding/base32.ts';
 import type { Call } from '../core/call.ts';
@@ -88,7 +88,7 @@ async function findApp({ run }: Call, cipher: RowCipher, userId: string, code: s
 const { id, sealed } = totpSecrets;
 
 const selectApp = statement('select_totp_secret', { id, sealed, present: t.instant })`
-  select id, sealed, ${presentInstant} as present from totp_secrets where user_id = ${p.uuid('userId')}`;
+  select id, sealed, ${statementInstant} as present from totp_secrets where user_id = ${p.uuid('userId')}`;
 
 /**
  * CTEs that use up the factor of the user in `live`. The last, `factor`, has the `user_id` if it was right and counts.

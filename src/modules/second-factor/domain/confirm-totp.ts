@@ -1,7 +1,7 @@
 /** Setting up an authenticator app. Nothing is stored before its first code: the page keeps the secret, sealed. */
 import { randomBytes, randomUUID } from 'node:crypto';
 import { type SQL, sql } from 'drizzle-orm';
-import { BY_POSTGRES, presentInstant } from '../../../database/sql/instants.ts';
+import { BY_POSTGRES, statementInstant } from '../../../database/sql/instants.ts';
 import { nullable, p, statement, t } from '../../../database/sql/template.ts';
 import { auditEvent, noApplication } from '../../../domain/audit/audit-event.ts';
 import { ONE_FACTOR, TWO_FACTORS } from '../../../domain/core/assurance.ts';
@@ -193,7 +193,7 @@ async function prepare(
   return { parameters, recoveryCodes };
 }
 
-const selectPresent = statement('select_present', { present: t.instant })`select ${presentInstant} as present`;
+const selectPresent = statement('select_time_of_set_up', { present: t.instant })`select ${statementInstant} as present`;
 
 /** In hex. */
 function digestsOf(userId: string, codes: readonly string[]): readonly string[] {
