@@ -97,7 +97,7 @@ export function testConfig(
   env: Record<string, string> = {},
   files: Readonly<Record<string, string>> = createSecretFiles(),
 ): FullConfig {
-  return readFullConfig(
+  const config = readFullConfig(
     {
       ...TEST_ENV,
       DATABASE_URL: databaseUrl,
@@ -110,6 +110,8 @@ export function testConfig(
     },
     (path) => files[path] ?? '',
   );
+  // There are no such files that could change.
+  return { ...config, keyFiles: { auth: undefined, encryption: undefined, oidc: undefined } };
 }
 
 export function adminClient(service: { url: string }) {
