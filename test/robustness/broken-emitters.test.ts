@@ -26,6 +26,9 @@ const LOAD_MS = quickOrLong(4_500, 60_000);
 const ROUNDS = 3;
 const LONG = { timeout: 300_000 };
 const CLIENTS = 3;
+/** What must have been broken: a busy machine needs more rounds until a webhook is on its way in one. */
+const KINDS = ['Socket', 'Server', 'IncomingMessage', 'ServerHttp2Session', 'ServerHttp2Stream', 'ClientRequest'];
+const MOST_ROUNDS = 10 * ROUNDS;
 const CHECK = pathOf(Health.method.check);
 
 test.for(['directly', 'through a proxy'])(
@@ -103,32 +106,31 @@ test.for(['directly', 'through a proxy'])(
           await Promise.race([use().catch(() => {}), sleep(500)]);
       }),
     );
-    for (let round = 0; round < ROUNDS && usher.isRunning; round++) {
+    const readBroken = () =>
+      usher.stderr
+        .split('\n')
+        .slice(0, -1)
+        .findLast((line) => line.startsWith('{')) ?? '{}';
+    const isMissing = (kind: string) => !(kind in JSON.parse(readBroken()));
+    for (
+      let round = 0;
+      (round < ROUNDS || (round < MOST_ROUNDS && KINDS.some(isMissing))) && usher.isRunning;
+      round++
+    ) {
       await sleep(LOAD_MS / ROUNDS);
       usher.kill('SIGUSR2');
     }
     await sleep(LOAD_MS / ROUNDS);
     isOver.value = true;
     await Promise.all(clients);
-    const [broken = ''] = usher.stderr
-      .split('\n')
-      .filter((line) => line.startsWith('{'))
-      .slice(-1);
+    const broken = readBroken();
     report(context, {
       tried: `ends streams, requests, sessions and servers while webhooks are sent ${how}`,
       figures: broken,
     });
     const crash = usher.stderr.replace(/^(?:\{.*|usher: .*)?\n/gm, '');
     expect({ isRunning: usher.isRunning, crash }).toEqual({ isRunning: true, crash: '' });
-    for (const name of [
-      'Socket',
-      'Server',
-      'IncomingMessage',
-      'ServerHttp2Session',
-      'ServerHttp2Stream',
-      'ClientRequest',
-    ])
-      expect(JSON.parse(broken)).toHaveProperty(name);
+    expect(KINDS.filter(isMissing)).toEqual([]);
     await expect
       .poll(async () => (await request(usher.url, { path: '/healthz' }).catch(() => undefined))?.status)
       .toBe(200);
