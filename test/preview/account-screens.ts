@@ -210,7 +210,7 @@ export const RECOVER_SCREENS: readonly Screen[] = [
 
 function recoverView(language: Language) {
   return {
-    ...formView(language),
+    ...viewAccountForm(language),
     place: { path: '/recover', query: [] },
     recoverPath: '/recover',
     entered: { link: 'Vb3n0ZqT7xK2mL9sWc4Yd8RfH1pUaJ6gEoNiXtQyBvM' },
@@ -229,7 +229,8 @@ const IDENTITIES = [
 
 const NAMES = { nameOf: (id: string) => PROVIDERS.find((provider) => provider.id === id)?.name ?? '' };
 
-function formView(language: Language) {
+/** What every page below the account page shows. */
+export function viewAccountForm(language: Language) {
   return {
     language,
     place: { path: '/account', query: [] },
@@ -251,7 +252,7 @@ const YOUNG_FACTOR = { ...FACTOR, lastUsedAt: null, countsFrom: new Date('2026-1
 
 /** What other parts show. */
 function waysOf(language: Language, factor: SecondFactor | undefined) {
-  const view = formView(language);
+  const view = viewAccountForm(language);
   return [
     renderPasskeyWays(view, PASSKEYS),
     renderOwnFactor(view, factor, new Date('2026-11-20T00:00:00Z')),
@@ -261,7 +262,7 @@ function waysOf(language: Language, factor: SecondFactor | undefined) {
 }
 
 function accountView(language: Language) {
-  const view = formView(language);
+  const view = viewAccountForm(language);
   return {
     ...view,
     user: USER,

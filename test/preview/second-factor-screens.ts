@@ -10,6 +10,7 @@ import {
 import { renderSecondStep, type StepView } from '../../src/modules/second-factor/pages/second-step.ts';
 import { renderQrCode, renderSetUp } from '../../src/modules/second-factor/pages/set-up.ts';
 import type { Language } from '../../src/texts/texts.ts';
+import { viewAccountForm } from './account-screens.ts';
 import { SHOP } from './brands.ts';
 import type { Screen } from './screens.ts';
 
@@ -81,18 +82,18 @@ export const SECOND_FACTOR_SCREENS: readonly Screen[] = [
     name: 'recovery-codes-new',
     render: (language) => {
       const saved = html`<a class="button" href="/account">${language.text('secondFactor.codes.saved')}</a>`;
-      return renderCodesPage(accountView(language), { codes, countsFrom: null }, saved);
+      return renderCodesPage(viewAccountForm(language), { codes, countsFrom: null }, saved);
     },
   },
   {
     name: 'app-manage',
-    render: (language) => renderManageFactor(accountView(language), FACTOR, { mayChange: true, now }),
+    render: (language) => renderManageFactor(viewAccountForm(language), FACTOR, { mayChange: true, now }),
   },
   {
     name: 'app-manage-stale',
-    render: (language) => renderManageFactor(accountView(language), YOUNG, { mayChange: false, now }),
+    render: (language) => renderManageFactor(viewAccountForm(language), YOUNG, { mayChange: false, now }),
   },
-  { name: 'app-start', render: (language) => renderStartSetUp(accountView(language)) },
+  { name: 'app-start', render: (language) => renderStartSetUp(viewAccountForm(language)) },
 ];
 
 function stepView(language: Language): StepView {
@@ -110,15 +111,4 @@ function stepView(language: Language): StepView {
     once: '',
     next: '',
   };
-}
-
-function accountView(language: Language) {
-  return {
-    language,
-    place: { path: '/account', query: [] },
-    path: '/account',
-    host: 'login.example.com',
-    formToken: 'token',
-    alert: '',
-  } as const;
 }

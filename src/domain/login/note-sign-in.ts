@@ -1,11 +1,10 @@
 /** Remembers where somebody signed in without a code, and tells the user of a place that is new. */
 
-import { sql } from 'drizzle-orm';
 import { users } from '../../database/schema/schema.ts';
 import { p, statement } from '../../database/sql/template.ts';
 import type { Call } from '../core/call.ts';
 import { hmac } from '../crypto/derived-keys.ts';
-import { noticeParameters, noticesOf } from '../notices/store-notice.ts';
+import { noticeParameters, noticeToUser } from '../notices/store-notice.ts';
 import type { Browser } from '../sessions/browser.ts';
 import { findFamiliarity, rememberOrigin } from './known-origins.ts';
 import type { LoginCodeKeys } from './login-code.ts';
@@ -45,12 +44,4 @@ async function note(call: Call, keys: LoginCodeKeys, browser: Browser, { userId,
 const selectEmail = statement('select_email_of_user', { email: users.email })`
   select email from users where id = ${p.uuid('userId')} and deleted_at is null`;
 
-const insertNotice = statement('insert_sign_in_notice')`
-  with ${noticesOf({
-    kind: 'newDevice',
-    from: sql`users where id = ${p.uuid('userId')} and deleted_at is null`,
-    userId: sql`id`,
-    recipient: sql`email`,
-    at: sql`${p.instant('now')}::timestamptz`,
-  })}
-  select`;
+const insertNotice = statement('insert_sign_in_notice')`with ${noticeToUser('newDevice')} select`;

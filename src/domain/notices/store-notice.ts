@@ -73,6 +73,17 @@ export function noticesOf(...stored: readonly StoredNotice[]): SQL {
     where ${p.text('noticeLanguage')} is not null and change.recipient <> '')`;
 }
 
+/** Returns the CTE of a notice that nothing but itself stores. Parameter: userId. */
+export function noticeToUser(kind: NoticeKind): SQL {
+  return noticesOf({
+    kind,
+    from: sql`users where id = ${p.uuid('userId')} and deleted_at is null`,
+    userId: sql`id`,
+    recipient: sql`email`,
+    at: sql`${p.instant('now')}::timestamptz`,
+  });
+}
+
 function selectChange({ kind, from, userId, recipient, value = sql`''`, at = p.instant('now') }: StoredNotice): SQL {
   return sql`
     select ${sql.raw(`'${kind}'`)}::text as kind, ${userId} as user_id, ${recipient} as recipient,

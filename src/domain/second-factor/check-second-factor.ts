@@ -11,7 +11,7 @@ import { hmac } from '../crypto/derived-keys.ts';
 import type { LoginCodeKeys } from '../login/login-code.ts';
 import { ONCE_A_DAY, type RateLimit, returnPermits, takePermit } from '../login/rate-limit.ts';
 import { readLoginCode } from '../login/read-login-code.ts';
-import { noticeParameters, noticesOf } from '../notices/store-notice.ts';
+import { noticeParameters, noticeToUser } from '../notices/store-notice.ts';
 import { isCounting } from '../users/counts-from.ts';
 import { digestRecoveryCode } from './recovery-codes.ts';
 import { findTotpStep, TOTP_DIGITS } from './totp.ts';
@@ -116,12 +116,4 @@ async function notice(call: Call, [key]: LoginCodeKeys, userId: string): Promise
   call.notices.wake();
 }
 
-const insertNotice = statement('insert_second_factor_notice')`
-  with ${noticesOf({
-    kind: 'secondFactorFailed',
-    from: sql`users where id = ${p.uuid('userId')} and deleted_at is null`,
-    userId: sql`id`,
-    recipient: sql`email`,
-    at: sql`${p.instant('now')}::timestamptz`,
-  })}
-  select`;
+const insertNotice = statement('insert_second_factor_notice')`with ${noticeToUser('secondFactorFailed')} select`;

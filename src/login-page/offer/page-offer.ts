@@ -3,7 +3,7 @@ import type { Call } from '../../domain/core/call.ts';
 import type { NoticeLinks } from '../../domain/notices/due-notices.ts';
 import type { User } from '../../domain/users/user.ts';
 import type { Html } from '../../http/html.ts';
-import type { TextKey } from '../../texts/texts.ts';
+import type { Language, TextKey } from '../../texts/texts.ts';
 import type { AlertKey } from '../pages/alerts.ts';
 import type { PageView } from '../pages/view.ts';
 import type { BrowserSignIn, RememberedSignIns } from './browser-sign-ins.ts';
@@ -89,8 +89,26 @@ export interface AccountPage {
   redirect(request: LoginRequest, path: '' | `/${string}`, query?: AccountQuery): void;
   viewOf(request: LoginRequest): AccountFormView;
   sendForm(request: LoginRequest, form: AccountForm): void;
-  /** Sends a message that a change was made, or why it was not. */
-  sendMessage(request: LoginRequest, title: TextKey, text: TextKey): void;
+  /** Returns the actions of the page behind a link in a notice. */
+  createNoticeLinkActions<Facts>(link: NoticeLink<Facts, LoginRequest>): readonly Action[];
+}
+
+/** A link in a notice, with which the owner of the mailbox undoes what somebody else may have done. */
+export interface NoticeLink<Facts, Request> {
+  /** Below the account page. */
+  readonly path: string;
+  /** Returns what the token of the link holds, or undefined if it is of no use any more. */
+  read(request: Request, token: string): Facts | undefined;
+  /** What the button does. */
+  text(language: Language, facts: Facts): Html;
+  readonly submit: TextKey;
+  readonly isDangerous: boolean;
+  /** @throws ServiceError if the link is of no use any more */
+  follow(request: Request, facts: Facts): Promise<void>;
+  /** The title and the text of the page after it. */
+  readonly done: readonly [title: TextKey, text: TextKey];
+  /** What to do instead of a link that is of no use any more. */
+  readonly invalid: TextKey;
 }
 
 export interface AccountQuery {

@@ -13,7 +13,7 @@ import type { Account, AccountSection } from '../../login-page/offer/page-offer.
 import { ADDRESS_FIELD } from '../../login-page/pages/parts.ts';
 import { sendPage } from '../../login-page/pages/responses.ts';
 import type { TextKey } from '../../texts/texts.ts';
-import { redeemAddressCode, sendAddressCode, showAddress, showAddressCode, showUndo, undoChange } from './address.ts';
+import { redeemAddressCode, sendAddressCode, showAddress, showAddressCode, UNDO_ACTIONS } from './address.ts';
 import { removeAccountCookie } from './cookie.ts';
 import { endAccountSession } from './domain/end-account-session.ts';
 import { exportAccount, selectOwnGroups } from './domain/export-account.ts';
@@ -30,8 +30,8 @@ import {
   signedIn,
   viewOf,
 } from './request.ts';
-import { endSignIns, showEndSignIns } from './sign-ins.ts';
-import { showStop, stopByNotice } from './stop.ts';
+import { SIGN_IN_ACTIONS } from './sign-ins.ts';
+import { STOP_ACTIONS } from './stop.ts';
 
 /** @param sections what all parts add to the page and to the export */
 export const createAccountActions = (sections: readonly AccountSection[]): readonly AccountAction[] => [
@@ -51,12 +51,9 @@ export const createAccountActions = (sections: readonly AccountSection[]): reado
     form: 'choice',
     run: changing('email/code', redeemAddressCode),
   },
-  { method: 'GET', path: '/account/undo', form: 'choice', run: showUndo },
-  { method: 'POST', path: '/account/undo', form: 'choice', run: undoChange },
-  { method: 'GET', path: '/account/sign-ins', form: 'choice', run: showEndSignIns },
-  { method: 'POST', path: '/account/sign-ins', form: 'choice', run: endSignIns },
-  { method: 'GET', path: '/account/recovery', form: 'choice', run: showStop },
-  { method: 'POST', path: '/account/recovery', form: 'choice', run: stopByNotice },
+  ...UNDO_ACTIONS,
+  ...SIGN_IN_ACTIONS,
+  ...STOP_ACTIONS,
   ...RECOVER_ACTIONS,
   { method: 'POST', path: '/account/sessions/end', form: 'choice', run: changing('', endSession) },
   { method: 'POST', path: '/account/sessions/end-all', form: 'choice', run: changing('', endSessions) },

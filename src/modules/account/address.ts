@@ -1,5 +1,4 @@
 import { showEmail } from '../../config/email-address.ts';
-import { ServiceError } from '../../domain/core/errors.ts';
 import { LOGIN_CODE_MINUTES } from '../../domain/login/login-code.ts';
 import { createMuteToken } from '../../domain/login/muted-addresses.ts';
 import { html } from '../../http/html.ts';
@@ -12,7 +11,8 @@ import { createMuteLink, type Mail } from '../../mail/mail.ts';
 import { isolate } from '../../texts/isolate.ts';
 import { type AddressCode, changeAddress, createAddressCode, findNewAddress } from './domain/change-address.ts';
 import { readUndoToken, undoAddressChange } from './domain/undo-address-change.ts';
-import { renderAccountForm, renderAccountMessage } from './pages/form.ts';
+import { createNoticeLinkActions } from './notice-link.ts';
+import { renderAccountForm } from './pages/form.ts';
 import { type AccountRequest, envelopeFor, redirect, viewOf } from './request.ts';
 
 export async function showAddress(request: AccountRequest): Promise<void> {
@@ -73,42 +73,22 @@ export async function redeemAddressCode(request: AccountRequest, { user }: Accou
   redirect(request, '', { done: 'email' });
 }
 
-/** Shows a button. To open the link changes nothing, because scanners of e-mails open links. */
-export async function showUndo(request: AccountRequest): Promise<void> {
-  const { call, context, own } = request;
-  const { t: token } = pickFields(request, 't');
-  const view = viewOf(request);
-  const change = readUndoToken(own.keys, token, call.now);
-  if (!change) return sendPage(context, 200, renderAccountMessage(view, 'account.undo.invalid', 'account.undo.help'));
-  const { language } = view;
-  const addresses = { old: showEmail(change.from), new: showEmail(change.to) };
-  const text = html`${language.html('account.undo.text', addresses)} ${language.text('account.undo.added')}`;
-  const hidden = html`<input type="hidden" name="t" value="${token}">`;
-  const form = {
-    action: 'undo',
-    title: 'account.undo.title',
-    text,
-    fields: hidden,
-    submit: 'account.undo.submit',
-  } as const;
-  sendPage(context, 200, renderAccountForm(view, form));
-}
-
-export async function undoChange(request: AccountRequest): Promise<void> {
-  const { call, context, own, parts } = request;
-  const { t: token } = pickFields(request, 't');
-  const view = viewOf(request);
-  const change = readUndoToken(own.keys, token, call.now);
-  try {
-    if (!change) throw new ServiceError('USER_NOT_FOUND');
+export const UNDO_ACTIONS = createNoticeLinkActions({
+  path: 'undo',
+  read: ({ call, own }: AccountRequest, token) => readUndoToken(own.keys, token, call.now),
+  text(language, { from, to }) {
+    const addresses = { old: showEmail(from), new: showEmail(to) };
+    return html`${language.html('account.undo.text', addresses)} ${language.text('account.undo.added')}`;
+  },
+  submit: 'account.undo.submit',
+  isDangerous: false,
+  async follow({ call, parts }, change) {
     await undoAddressChange(call, change);
     parts.onSignedOut(change.userId);
-    sendPage(context, 200, renderAccountMessage(view, 'account.undo.done', 'account.undo.done.text'));
-  } catch (error) {
-    if (!(error instanceof ServiceError)) throw error;
-    sendPage(context, 200, renderAccountMessage(view, 'account.undo.invalid', 'account.undo.help'));
-  }
-}
+  },
+  done: ['account.undo.done', 'account.undo.done.text'],
+  invalid: 'account.undo.help',
+});
 
 interface AddressCodeMail extends Pick<Mail, 'to' | 'language' | 'application'> {
   readonly code: string;

@@ -10,7 +10,8 @@ import { createBrowserSignIn } from './cookie.ts';
 import { createStopToken } from './domain/stop-recovery.ts';
 import { createUndoToken } from './domain/undo-address-change.ts';
 import { beginAccountLogin } from './login.ts';
-import { renderAccountForm, renderAccountMessage } from './pages/form.ts';
+import { createNoticeLinkActions } from './notice-link.ts';
+import { renderAccountForm } from './pages/form.ts';
 import { type AccountAction, changing, readAccount, redirect, signedIn, viewOf } from './request.ts';
 import { ACCOUNT_SETTINGS, type AccountConfig } from './settings.ts';
 import { createSignInsToken } from './sign-ins.ts';
@@ -36,8 +37,7 @@ export const accountModule: Module<AccountConfig> = {
         redirect,
         viewOf,
         sendForm: (request, form) => sendPage(request.context, 200, renderAccountForm(viewOf(request), form)),
-        sendMessage: (request, title, text) =>
-          sendPage(request.context, 200, renderAccountMessage(viewOf(request), title, text)),
+        createNoticeLinkActions,
       },
       browserSignIn: createBrowserSignIn(keys),
       noticeLinks: {

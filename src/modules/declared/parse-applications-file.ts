@@ -160,35 +160,27 @@ function parseApplication(
   if (isEnding) {
     return { label, fate, clientId, id, fields: {} as ApplicationFields, keys: [], access: [], logos: NO_LOGOS };
   }
-  const {
-    keys,
-    access,
-    logo,
-    darkLogo,
-    deleted: _,
-    released: __,
-    clientId: ___,
-    id: ____,
-    ...fields
-  } = checked as Checked<typeof rules>;
+  const { keys, access, logo, darkLogo } = checked as Checked<typeof rules>;
+  const fields = pickApplicationFields(checked);
   requireItems(label, given, 'keys', keyRules);
   requireItems(label, given, 'access', accessRules);
   requireOnce(
-    label,
-    'keys',
-    'name',
+    `${label}: keys must have each name`,
     keys.map(({ name }) => name),
   );
   requireOnce(
-    label,
-    'access',
-    'group',
+    `${label}: access must have each group`,
     access.map(({ group }) => group),
   );
   nameEntry(label, () => requireKnownMethods(fields.loginMethods, isKnownMethod));
   const logos = { light: readLogo(label, 'logo', logo, path), dark: readLogo(label, 'darkLogo', darkLogo, path) };
   const meaning = access.filter(({ allowsAccess, inClaim }) => allowsAccess || inClaim);
   return { label, fate, clientId, id, fields, keys, access: meaning, logos };
+}
+
+function pickApplicationFields(checked: object): ApplicationFields {
+  const names = new Set(Object.keys(applicationRules));
+  return Object.fromEntries(Object.entries(checked).filter(([name]) => names.has(name))) as ApplicationFields;
 }
 
 const NO_LOGOS = { light: undefined, dark: undefined };
@@ -243,7 +235,7 @@ function anything(): Rule<unknown> {
 }
 
 function requireEntry(label: string, entry: unknown): Readonly<Record<string, unknown>> {
-  if (!isObject(entry)) throw new ApplicationsFileError(`${label ? `${label}: ` : ''}must be an object`);
+  if (!isObject(entry)) throw errorAt(label, 'must be an object');
   return entry;
 }
 
@@ -256,8 +248,7 @@ function checkEntry<Rules extends Record<string, Rule<unknown>>>(
 ): Checked<Rules> {
   const given = requireEntry(label, entry);
   const unknown = Object.keys(given).find((field) => !Object.hasOwn(known, field));
-  if (unknown !== undefined)
-    throw new ApplicationsFileError(`${label ? `${label}: ` : ''}${JSON.stringify(unknown)} is no field`);
+  if (unknown !== undefined) throw errorAt(label, `${JSON.stringify(unknown)} is no field`);
   return nameEntry(label, () => check(given as object, rules));
 }
 
@@ -270,9 +261,9 @@ function requireItems(label: string, given: Readonly<Record<string, unknown>>, l
   }
 }
 
-function requireOnce(label: string, list: string, field: string, values: readonly string[]): void {
-  if (new Set(values).size < values.length)
-    throw new ApplicationsFileError(`${label}: ${list} must have each ${field} once`);
+/** @param demand what the message says before "once" */
+function requireOnce(demand: string, values: readonly string[]): void {
+  if (new Set(values).size < values.length) throw new ApplicationsFileError(`${demand} once`);
 }
 
 function requireDistinct<Each extends Entry>(
@@ -304,6 +295,10 @@ export function toFileError(label: string, error: unknown, field?: string): unkn
   if (!(error instanceof ServiceError)) return error;
   const { message, violations } = error;
   const problems = violations.map((violation) => `${field ?? violation.field} ${violation.message}`);
-  const text = problems.join(', ') || message;
-  return new ApplicationsFileError(label ? `${label}: ${text}` : text, { cause: error });
+  return errorAt(label, problems.join(', ') || message, error);
+}
+
+/** @param label empty for the file itself */
+function errorAt(label: string, problem: string, cause?: unknown): ApplicationsFileError {
+  return new ApplicationsFileError(label ? `${label}: ${problem}` : problem, { cause });
 }

@@ -55,8 +55,19 @@ export function createAccountFactorActions(page: AccountPage, keys: DerivedKeys)
     { method: 'GET', path: `${path}/new`, form: 'choice', run: page.showing(beginSetUp) },
     { method: 'POST', path: `${path}/codes`, form: 'choice', run: page.changing(SECOND_STEP, makeCodes) },
     { method: 'POST', path: `${path}/remove`, form: 'choice', run: page.changing(SECOND_STEP, remove) },
-    { method: 'GET', path: `${path}/added`, form: 'choice', run: showAdded },
-    { method: 'POST', path: `${path}/added`, form: 'choice', run: dropAdded },
+    ...page.createNoticeLinkActions({
+      path: `${SECOND_STEP}/added`,
+      read: ({ call }, token) => readAddedFactorToken(keys, token, call.now),
+      text: (language) => html`${language.text('secondFactor.added.text')}`,
+      submit: 'account.remove',
+      isDangerous: true,
+      async follow({ call, parts }, added) {
+        await removeAddedFactor(call, added);
+        parts.onSignedOut(added.userId);
+      },
+      done: ['secondFactor.note.removed', 'account.undo.done.text'],
+      invalid: 'account.signIns.invalid',
+    }),
   ];
 
   async function show(request: LoginRequest, account: Account, view: AccountFormView): Promise<void> {
@@ -95,39 +106,6 @@ export function createAccountFactorActions(page: AccountPage, keys: DerivedKeys)
     await endUserSessions(call, { userId });
     parts.onSignedOut(userId);
     page.redirect(request, '', { done: 'sessions' });
-  }
-
-  /** Shows a button. To open the link changes nothing, because scanners of e-mails open links. */
-  async function showAdded(request: LoginRequest): Promise<void> {
-    const { call, languages } = request;
-    const { t: token } = pickFields(request, 't');
-    if (!readAddedFactorToken(keys, token, call.now)) return sendInvalid(request);
-    page.sendForm(request, {
-      action: `${SECOND_STEP}/added`,
-      title: 'account.undo.title',
-      text: html`${languages.languageFor().text('secondFactor.added.text')}`,
-      fields: html`<input type="hidden" name="t" value="${token}">`,
-      submit: 'account.remove',
-      isDangerous: true,
-    });
-  }
-
-  async function dropAdded(request: LoginRequest): Promise<void> {
-    const { call, parts } = request;
-    const added = readAddedFactorToken(keys, pickFields(request, 't').t, call.now);
-    try {
-      if (!added) throw new ServiceError('USER_NOT_FOUND');
-      await removeAddedFactor(call, added);
-      parts.onSignedOut(added.userId);
-      page.sendMessage(request, 'secondFactor.note.removed', 'account.undo.done.text');
-    } catch (error) {
-      if (!(error instanceof ServiceError)) throw error;
-      sendInvalid(request);
-    }
-  }
-
-  function sendInvalid(request: LoginRequest): void {
-    page.sendMessage(request, 'account.undo.invalid', 'account.signIns.invalid');
   }
 }
 

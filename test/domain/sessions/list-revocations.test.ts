@@ -30,6 +30,21 @@ async function insertCutoff(through = sql): Promise<string> {
   return id;
 }
 
+/** Inserts a cut-off whose transaction stays open until `commit` is called. */
+async function holdCutoff() {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const { promise: inserted, resolve: onInserted } = Promise.withResolvers<string>();
+  const held = sql.begin(async (transaction) => {
+    onInserted(await insertCutoff(transaction as unknown as typeof sql));
+    await promise;
+  });
+  const commit = async () => {
+    resolve();
+    await held;
+  };
+  return { id: await inserted, commit };
+}
+
 async function read(revocations: Revocations, since?: Awaited<ReturnType<typeof begin>>) {
   const answer = await revocations.find(applicationId, since);
   if (!answer?.rows) throw new Error('The cursor has expired');
@@ -58,13 +73,7 @@ test('the API page has each door of the endings once, and no other', async () =>
 test('a cut-off that commits after ten answers is in the next one', async () => {
   const revocations = open();
   let since = await begin(revocations);
-  const { promise, resolve } = Promise.withResolvers<void>();
-  const { promise: inserted, resolve: onInserted } = Promise.withResolvers<string>();
-  const held = sql.begin(async (transaction) => {
-    onInserted(await insertCutoff(transaction as unknown as typeof sql));
-    await promise;
-  });
-  const id = await inserted;
+  const { id, commit } = await holdCutoff();
   for (let call = 0; call < 10; call++) {
     // Later rows commit before.
     const later = await insertCutoff();
@@ -75,8 +84,7 @@ test('a cut-off that commits after ten answers is in the next one', async () => 
     await pause(20);
   }
   const [seen] = await sql`select max(cutoff_at) as last from session_cutoffs where application_id = ${applicationId}`;
-  resolve();
-  await held;
+  await commit();
   expect((await read(revocations, since)).userIds).toContain(id);
   // Readers that go by a window, or by the last cut-off that they have seen, miss it for ever.
   expect((await read(revocations, { ...since, oldestAt: since.at })).userIds).not.toContain(id);
@@ -87,19 +95,10 @@ test('a cut-off that commits after ten answers is in the next one', async () => 
 
 test('a cut-off that commits between the two statements of a call is in its answer or in the next', async () => {
   const since = await begin(open());
-  const { promise, resolve } = Promise.withResolvers<void>();
-  const { promise: inserted, resolve: onInserted } = Promise.withResolvers<string>();
-  const held = sql.begin(async (transaction) => {
-    onInserted(await insertCutoff(transaction as unknown as typeof sql));
-    await promise;
-  });
-  const id = await inserted;
+  const { id, commit } = await holdCutoff();
   let statements = 0;
   const revocations = open(async (statement, parameters) => {
-    if (statements++ === 1) {
-      resolve();
-      await held;
-    }
+    if (statements++ === 1) await commit();
     return run(statement, parameters);
   });
   const first = await read(revocations, since);

@@ -1,5 +1,4 @@
 /** Applies a file in one transaction: all of it, or nothing. */
-import { sql } from 'drizzle-orm';
 import type { Database } from '../../../database/pool/database.ts';
 import { NO_APPLICATION } from '../../../database/schema/audit-schema.ts';
 import { p, statement, t } from '../../../database/sql/template.ts';
@@ -71,7 +70,7 @@ const storeFile = statement('store_declared_file')`
   values (1, ${p.text('digest')}, ${p.integer('revision')}, ${p.instant('now')})
   on conflict (id) do update set digest = excluded.digest, revision = excluded.revision, applied_at = excluded.applied_at`;
 
-/** How many applications of files there are, and those that the file names no longer. */
+/** Ten applications that have left the file, for operators to see. */
 export const selectGone = statement('select_gone_applications', { clientId: t.text })`
   select client_id from applications
-  where declared_by_file = false and deleted_at is null order by client_id limit ${sql.raw('10')}`;
+  where declared_by_file = false and deleted_at is null order by client_id limit 10`;
