@@ -115,7 +115,12 @@ export class UsherProcess implements AsyncDisposable {
   }
 
   get isRunning(): boolean {
-    return this.#child.exitCode === null && this.#child.signalCode === null;
+    return this.ended === undefined;
+  }
+
+  /** What has ended it: its exit code, or a signal. */
+  get ended(): number | NodeJS.Signals | undefined {
+    return this.#child.exitCode ?? this.#child.signalCode ?? undefined;
   }
 
   residentBytes(): number {
