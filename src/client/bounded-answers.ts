@@ -22,8 +22,8 @@ export interface Moment {
   readonly wall: number;
 }
 
-const readMoment = (): Moment => ({ monotonic: performance.now(), wall: Date.now() });
-const ageOf = ({ monotonic, wall }: Moment) => Math.max(performance.now() - monotonic, Date.now() - wall);
+export const readMoment = (): Moment => ({ monotonic: performance.now(), wall: Date.now() });
+export const ageOf = ({ monotonic, wall }: Moment) => Math.max(performance.now() - monotonic, Date.now() - wall);
 
 interface Answer {
   readonly session: ActiveSession;

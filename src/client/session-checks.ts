@@ -1,7 +1,7 @@
 /** Checks sessions. A cache, and a pause after a failure, keep pages fast even while Usher hangs. */
 import { Code, ConnectError } from '@connectrpc/connect';
 import type { ActiveSession } from '../../gen/usher/v1/session_pb.ts';
-import { BoundedAnswers } from './bounded-answers.ts';
+import { ageOf, BoundedAnswers, type Moment, readMoment } from './bounded-answers.ts';
 import type { UsherClient } from './usher-client.ts';
 
 const MAX_STALENESS_MS = 5_000;
@@ -13,7 +13,7 @@ type SessionClient = UsherClient['sessions'];
 
 interface Entry {
   readonly result: Promise<ActiveSession | undefined>;
-  readonly until: number;
+  readonly askedAt: Moment;
   readonly hasEnded: boolean;
 }
 
@@ -37,7 +37,7 @@ export class SessionChecks {
   readonly #bounded: BoundedAnswers | undefined;
   readonly #entries = new Map<string, Entry>();
   readonly #left = new Map<string, number>();
-  #failure: { readonly error: ConnectError; readonly until: number } | undefined;
+  #failure: { readonly error: ConnectError; readonly at: Moment } | undefined;
 
   constructor(options: SessionCheckOptions) {
     this.#options = options;
@@ -94,12 +94,12 @@ export class SessionChecks {
   async call<Reply>(
     work: (sessions: SessionClient, options: { readonly timeoutMs: number }) => Promise<Reply>,
   ): Promise<Reply> {
-    if (this.#failure && this.#failure.until > performance.now()) throw this.#failure.error;
+    if (this.#failure && ageOf(this.#failure.at) < PAUSE_MS) throw this.#failure.error;
     const { client, timeoutMs } = this.#options;
     try {
       return await work(client.sessions, { timeoutMs });
     } catch (error) {
-      if (isUnavailable(error)) this.#failure = { error, until: performance.now() + PAUSE_MS };
+      if (isUnavailable(error)) this.#failure = { error, at: readMoment() };
       throw error;
     }
   }
@@ -111,12 +111,12 @@ export class SessionChecks {
 
   #findEntry(sessionId: string): Entry | undefined {
     const entry = this.#entries.get(sessionId);
-    return entry && entry.until > performance.now() ? entry : undefined;
+    return entry && ageOf(entry.askedAt) < this.#stalenessMs ? entry : undefined;
   }
 
   #store(sessionId: string, result: Entry['result'], hasEnded = false): void {
     if (this.#stalenessMs === 0) return;
-    putLast(this.#entries, sessionId, { result, until: performance.now() + this.#stalenessMs, hasEnded });
+    putLast(this.#entries, sessionId, { result, askedAt: readMoment(), hasEnded });
   }
 }
 

@@ -4,13 +4,13 @@ import type { AddressInfo } from 'node:net';
 import { Code } from '@connectrpc/connect';
 import express from 'express';
 import { Hono } from 'hono';
-import { afterAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import { afterAll, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { BrowserSessions } from '../../src/client/browser-sessions.ts';
 import { createExpressSessions } from '../../src/client/express.ts';
 import { createHonoSessions, type UsherEnv } from '../../src/client/hono.ts';
 import { createUsherClient } from '../../src/client/usher-client.ts';
 import { createWebSessions } from '../../src/client/web.ts';
-import { MINUTE, stopTimer, TestClock } from '../support/clock.ts';
+import { MINUTE, TestClock } from '../support/clock.ts';
 import { FOREIGN_PATHS } from '../support/foreign-paths.ts';
 import {
   adminClient,
@@ -211,7 +211,7 @@ describe('a browser', () => {
     const { port } = hanging.address() as AddressInfo;
     const stuck = createUsherClient({ baseUrl: `http://127.0.0.1:${port}`, apiKey: 'any' });
     const sessions = createSessions({ client: stuck, timeoutMs: 50 });
-    using timer = stopTimer();
+    vi.useFakeTimers({ toFake: ['Date', 'performance'] });
     try {
       const failed = { code: Code.DeadlineExceeded, status: 503 };
       for (let page = 0; page < 3; page++) {
@@ -219,14 +219,15 @@ describe('a browser', () => {
       }
       expect(calls).toBe(1);
       // Pages fail at once for a second, and then one asks again.
-      timer.advance(999);
+      vi.advanceTimersByTime(999);
       await expect(sessions.check('__Host-usher_session=1')).rejects.toMatchObject(failed);
       expect(calls).toBe(1);
-      timer.advance(1);
+      vi.advanceTimersByTime(1);
       await expect(sessions.check('__Host-usher_session=1')).rejects.toMatchObject(failed);
       expect(calls).toBe(2);
       expect((await sessions.signOut('__Host-usher_session=1')).location).toBe('/');
     } finally {
+      vi.useRealTimers();
       hanging.closeAllConnections();
       hanging.close();
     }

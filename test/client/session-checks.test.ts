@@ -1,13 +1,14 @@
 /** Which answers about sessions are kept, for whom, and how long. */
 import { create } from '@bufbuild/protobuf';
-import { expect, test, vi } from 'vitest';
+import { afterEach, expect, test, vi } from 'vitest';
 import { ActiveSessionSchema, CheckSessionResponseSchema } from '../../gen/usher/v1/session_pb.ts';
 import { SessionChecks } from '../../src/client/session-checks.ts';
 import { createUsherClient } from '../../src/client/usher-client.ts';
-import { stopTimer } from '../support/clock.ts';
 
 const MAX_ANSWERS = 10_000;
 const { sessions } = createUsherClient({ baseUrl: 'http://127.0.0.1:1', apiKey: 'any' });
+
+afterEach(() => vi.useRealTimers());
 
 /** Usher, where each session is that of a user with the same ID. */
 function createChecks(maxStalenessMs?: number) {
@@ -31,16 +32,36 @@ test.each([undefined, 5_000, 60_000])(
   'with a staleness of %s ms, nobody counts as signed in for more than five seconds',
   async (maxStalenessMs) => {
     const { checks, asked } = createChecks(maxStalenessMs);
-    using timer = stopTimer();
+    vi.useFakeTimers({ toFake: ['Date', 'performance'] });
     await checks.find('a');
-    timer.advance(2_499);
+    vi.advanceTimersByTime(2_499);
     await checks.find('a');
     expect(asked()).toEqual([{ sessionId: 'a', maxStalenessMs: 2_500 }]);
-    timer.advance(1);
+    vi.advanceTimersByTime(1);
     await checks.find('a');
     expect(asked()).toHaveLength(2);
   },
 );
+
+test('an answer is as old as the clock says after a machine has slept', async () => {
+  const { checks, asked } = createChecks();
+  vi.useFakeTimers({ toFake: ['Date', 'performance'] });
+  await checks.find('a');
+  // `performance.now` stands still while it sleeps.
+  vi.setSystemTime(Date.now() + 2_500);
+  await checks.find('a');
+  expect(asked()).toHaveLength(2);
+});
+
+test('a clock that is set back makes no answer younger', async () => {
+  const { checks, asked } = createChecks();
+  vi.useFakeTimers({ toFake: ['Date', 'performance'] });
+  await checks.find('a');
+  vi.advanceTimersByTime(2_500);
+  vi.setSystemTime(Date.now() - 60_000);
+  await checks.find('a');
+  expect(asked()).toHaveLength(2);
+});
 
 test('nobody gets the answer to another session', async () => {
   const { checks } = createChecks();
