@@ -167,7 +167,7 @@ const endOfClient = statement('end_oidc_grants_of_client', ENDED)`${endGrants(
 )}`;
 
 /** Sets the expiry, and when that was. */
-function endGrants(condition: SQL, target: SQL, forget?: SQL, auditId?: SQL): SQL {
+function endGrants(condition: SQL, target: SQL, forget?: SQL, auditId = p.uuid('auditId')): SQL {
   return sql`
     with ended as (
       update oidc_grants set ${ENDED_NOW}
@@ -178,7 +178,7 @@ function endGrants(condition: SQL, target: SQL, forget?: SQL, auditId?: SQL): SQ
     ), target as (${target}
     ), browser as (
       select user_id, sid, max(cutoff_at) as cutoff_at from target group by user_id, sid
-    ), ${auditEvent({ resource: sql`user_id`, from: sql`gone`, ...(auditId && { id: auditId }) })}, ${cutOffSid(sql`browser`)},
+    ), ${auditEvent({ resource: sql`user_id`, from: sql`gone`, id: auditId })}, ${cutOffSid(sql`browser`)},
     ${forget ? sql`${forget},` : sql``} ${messagesOf(...loggedOutOfBrowsers(sql`ended`))}
     select (select user_id from gone limit 1) as user_id, user_id as browser_user_id, sid, cutoff_at, ${notified} from browser`;
 }

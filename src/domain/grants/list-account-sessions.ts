@@ -60,5 +60,7 @@ const selectGrants = statement('select_account_grants', { ...columns, sid: oidcG
       browser_digest, authenticated_at as began_at, authenticated_at, sid
     from oidc_grants join applications a on a.id = application_id and a.deleted_at is null
     where user_id = ${p.uuid('userId')} and expires_at > ${p.instant('now')} and ${isGrantAfterEveryCutoff}
-    order by application_id, sid, authenticated_at desc
+    order by -- Equivalent: order: only brings the grants of a browser together
+      application_id, sid,
+      authenticated_at desc
   ) as browsers order by began_at desc, application_id, sid limit 500`;

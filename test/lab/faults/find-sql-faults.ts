@@ -111,7 +111,7 @@ function addConditions(tokens: Tokens, from: number, add: Add, fewest = 1): void
   const either = split(all, 'or');
   for (const each of either) {
     if (either.length > 1) add(each, 'disjunct', { prefix: '(false and (', suffix: '))' }, 'false');
-    const conditions = split(each, 'and').filter((condition) => !isOpen(condition));
+    const conditions = split(each, 'and').filter((condition) => !isOpen(condition) && condition[0]?.text !== 'true');
     if (conditions.length < (either.length > 1 ? 2 : fewest)) addGroup(conditions[0] ?? [], add);
     else
       for (const condition of conditions) {

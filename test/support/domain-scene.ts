@@ -1,0 +1,93 @@
+/** Rows and calls for tests of the domain, which need no server. */
+import { randomBytes, randomUUID } from 'node:crypto';
+import { afterAll } from 'vitest';
+import { Database } from '../../src/database/pool/database.ts';
+import { BY_USHER, withAudit } from '../../src/domain/audit/audit-event.ts';
+import type { Application, ApplicationCall, Call } from '../../src/domain/core/call.ts';
+import { cloneDatabase, LAYOUT } from './database.ts';
+
+export const NOW = new Date();
+/** Returns the instant so many milliseconds after `NOW`. */
+export const at = (ms: number) => new Date(NOW.getTime() + ms);
+export const [HOUR, DAY] = [3_600_000, 86_400_000];
+
+type Columns = Readonly<Record<string, unknown>>;
+
+/** The columns of a row, where a test does not say otherwise. */
+const DEFAULTS = {
+  applications: () => {
+    const id = randomUUID();
+    const names = { id, name: `Application ${id}`, client_id: `client-${id}`, redirect_uris: ['https://app.test/'] };
+    return { ...names, created_at: at(-DAY) };
+  },
+  users: () => ({ id: randomUUID(), email: `${randomUUID()}@example.com`, wallet_address: '', created_at: at(-DAY) }),
+  sessions: () => ({
+    ...{ id: randomUUID(), email: 'ada@example.com', wallet_address: '', ip_address: '::1', user_agent: 'Browser' },
+    ...{
+      method: 'page',
+      authenticated_at: at(-HOUR),
+      began_at: at(-HOUR),
+      created_at: at(-HOUR),
+      expires_at: at(HOUR),
+    },
+  }),
+  session_ids: () => ({
+    ...{ id: randomUUID(), authenticated_at: at(-HOUR), created_at: at(-HOUR) },
+    ...{ expires_at: at(HOUR), kept_until: at(HOUR) },
+  }),
+  oidc_grants: () => ({
+    ...{ id: randomUUID(), sid: randomUUID(), scope: 1, method: 'page', ip_address: '::1', user_agent: 'Browser' },
+    ...{ authenticated_at: at(-HOUR), rotation: 0, created_at: at(-HOUR), expires_at: at(DAY) },
+  }),
+  consents: () => ({ client_id: 'https://client.test', client_name: 'Client', scope_names: [], created_at: at(-HOUR) }),
+  remembered_sign_ins: () => ({
+    ...{ token_digest: randomBytes(32), browser_digest: randomBytes(32), method: 'email_code' },
+    ...{ authenticated_at: at(-HOUR), expires_at: at(DAY) },
+  }),
+  webhooks: () => ({
+    ...{ id: randomUUID(), url: 'https://hooks.test', signing_key: Buffer.alloc(0), event_types: ['*'] },
+    ...{ created_at: at(-DAY), updated_at: at(-DAY) },
+  }),
+  session_cutoffs: () => ({ cutoff_at: at(-HOUR), expires_at: at(DAY) }),
+  user_cutoffs: () => ({ cutoff_at: at(-HOUR), expires_at: at(DAY) }),
+  application_users: () => ({ first_signed_in_at: at(-DAY), last_signed_in_at: at(-DAY) }),
+} satisfies Readonly<Record<string, () => Columns>>;
+
+type Table = keyof typeof DEFAULTS;
+
+/** Opens an empty database until the tests of the file have ended. */
+export async function openDomain() {
+  const clone = await cloneDatabase();
+  const database = new Database(clone.url, { connections: 4, layout: LAYOUT, statementTimeoutMs: 60_000 });
+  afterAll(async () => {
+    await database.close();
+    await clone[Symbol.asyncDispose]();
+  });
+  const { sql } = clone;
+
+  const insert = async <Name extends Table, Given extends Columns>(table: Name, given: Given) => {
+    const row = { ...(DEFAULTS[table]() as ReturnType<(typeof DEFAULTS)[Name]>), ...given };
+    await sql`insert into ${sql(table)} ${sql(row as never)}`;
+    return row;
+  };
+
+  /** The applications that a call has told of messages. */
+  const told: string[] = [];
+  /** Returns a call at an instant by that clock. */
+  const callAt = (now = NOW): Call => ({
+    run: withAudit(database.within(Number.POSITIVE_INFINITY), { ...BY_USHER, action: 'test', now }),
+    now,
+    onMessage: (applicationId) => void told.push(applicationId),
+  });
+  const callOf = (id: string, settings: Partial<Application> = {}, now = NOW): ApplicationCall => ({
+    ...callAt(now),
+    application: { id, name: '', clientId: '', redirectUris: [], ...settings },
+  });
+  return {
+    ...{ sql, insert, callAt, callOf, database },
+    /** Returns the applications that were told of messages since the last look. */
+    readTold: () => told.splice(0),
+    createUser: async (given: Columns = {}) => (await insert('users', given)).id,
+    createApplication: async (given: Columns = {}) => (await insert('applications', given)).id,
+  };
+}
