@@ -67,7 +67,7 @@ export async function openDomain() {
 
   const insert = async <Name extends Table, Given extends Columns>(table: Name, given: Given) => {
     const row = { ...(DEFAULTS[table]() as ReturnType<(typeof DEFAULTS)[Name]>), ...given };
-    await sql`insert into ${sql(table)} ${sql(row as never)}`;
+    await sql`insert into ${sql(table as string)} ${sql(row as never)}`;
     return row;
   };
 
