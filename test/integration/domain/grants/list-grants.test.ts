@@ -35,8 +35,10 @@ type Columns = Readonly<Record<string, unknown>>;
 const insertGrant = async (columns: Columns = {}): Promise<string> =>
   (await insert('oidc_grants', { application_id: here, user_id: userId, sid, ...columns })).id;
 
+type Dead = [string, Columns, (() => Promise<unknown>)?];
+
 /** What a list of live grants leaves out, whoever asks. */
-const DEAD: readonly (readonly [string, Columns, (() => Promise<unknown>)?])[] = [
+const DEAD: Dead[] = [
   ['that ends now', { expires_at: NOW }],
   ['of somebody else', { user_id: randomUUID() }],
   ['before a cut-off', {}, () => insert('session_cutoffs', { application_id: here, user_id: userId })],
@@ -47,7 +49,7 @@ describe('the clients of a user', () => {
   const list = async () => (await listUserClients(call, userId)).map(({ clientId, usedAt }) => [clientId, usedAt]);
   const named = { client_id: CLIENT, client_name: 'Client' };
 
-  test.each<[string, Columns, (() => Promise<unknown>)?]>([
+  test.each<Dead>([
     ...DEAD,
     ['without a name', { client_name: null }],
     ['of a deleted application', {}, async () => deleteHere()],
@@ -57,7 +59,7 @@ describe('the clients of a user', () => {
     expect(await list()).toEqual([]);
   });
 
-  test.each<[string, Columns, (() => Promise<unknown>)?]>([
+  test.each<Dead>([
     ['of somebody else', { user_id: randomUUID() }],
     ['before a cut-off', {}, () => insert('user_cutoffs', { user_id: userId })],
     ['of a deleted application', {}, async () => deleteHere()],
@@ -104,7 +106,7 @@ describe('the clients of a resource', () => {
   const list = async () =>
     (await listResourceClients(call, here)).map(({ clientId, clientName, grants }) => [clientId, clientName, grants]);
 
-  test.each<[string, Columns, (() => Promise<unknown>)?]>([
+  test.each<Dead>([
     ['that ends now', { expires_at: NOW }],
     ['before a cut-off', {}, () => insert('session_cutoffs', { application_id: here, user_id: userId })],
     ['of another resource', { application_id: randomUUID() }],
@@ -152,20 +154,20 @@ describe('where a user is signed in', () => {
     ]);
   const session = () => ({ application_id: here, user_id: userId });
 
-  test.each<[string, Columns, (() => Promise<unknown>)?]>([
-    ...DEAD,
-    ['of a deleted application', {}, async () => deleteHere()],
-  ])('is no grant %s', async (_, columns, change) => {
-    await insertGrant(columns);
-    await change?.();
-    expect(await list()).toEqual([]);
-  });
+  test.each<Dead>([...DEAD, ['of a deleted application', {}, async () => deleteHere()]])(
+    'is no grant %s',
+    async (_, columns, change) => {
+      await insertGrant(columns);
+      await change?.();
+      expect(await list()).toEqual([]);
+    },
+  );
 
   const refuse = async () => {
     await sql`update applications set restrict_access = true where id = ${here}`;
     await insert('session_cutoffs', { application_id: here, user_id: '00000000-0000-0000-0000-000000000001' });
   };
-  test.each<[string, Columns, (() => Promise<unknown>)?]>([
+  test.each<Dead>([
     ['that ends now', { expires_at: NOW }],
     ['of a restricted application', {}, refuse],
     ['of a deleted application', {}, async () => deleteHere()],
