@@ -7,7 +7,6 @@ import { toUuid, toUuidBytes } from '../../../../encoding/uuid-bytes.ts';
 import { openBytes, type SealKeys, sealBytes } from './sealed-bytes.ts';
 
 const ID_BYTES = 16;
-const MAX_LENGTH = 86;
 
 export interface Code {
   readonly loginIntentId: string;
@@ -23,7 +22,7 @@ export function createCode(keys: SealKeys, loginIntentId: string, resourceId?: s
 
 /** Returns undefined if the text is no code. */
 export function readCode(keys: SealKeys, text: string): Code | undefined {
-  const bytes = text.length <= MAX_LENGTH ? openBytes(keys, text) : undefined;
+  const bytes = openBytes(keys, text);
   if (bytes?.length !== ID_BYTES && bytes?.length !== 2 * ID_BYTES) return undefined;
   const resourceId = bytes.length > ID_BYTES ? toUuid(bytes.subarray(ID_BYTES)) : undefined;
   return { loginIntentId: toUuid(bytes.subarray(0, ID_BYTES)), resourceId };

@@ -27,7 +27,6 @@ const VERSION = 1;
 const RESOURCE_VERSION = 2;
 /** The offset of the method, after version, scope, rotation, three IDs and two instants. */
 const METHOD_AT = 6 + 3 * 16 + 2 * 8;
-const MAX_LENGTH = 512;
 
 export function createRefreshToken(keys: SealKeys, token: RefreshToken): string {
   const { scope, method, applicationId, userId, grantId, authenticatedAt, endsAt, rotation, isForClient } = token;
@@ -46,7 +45,7 @@ export function createRefreshToken(keys: SealKeys, token: RefreshToken): string 
 
 /** Returns undefined if the text is no refresh token. Does not check whether the token has ended. */
 export function readRefreshToken(keys: SealKeys, text: string): RefreshToken | undefined {
-  if (text.length > MAX_LENGTH || !text.startsWith(PREFIX)) return undefined;
+  if (!text.startsWith(PREFIX)) return undefined;
   const bytes = openBytes(keys, text.slice(PREFIX.length));
   if (!bytes || bytes.length <= METHOD_AT) return undefined;
   const isForClient = bytes[0] === RESOURCE_VERSION;

@@ -1,0 +1,219 @@
+/** Each condition of the statements that redeem a code, a row each. What clients see: tokens.test.ts and its siblings. */
+import { hash, randomBytes, randomUUID } from 'node:crypto';
+import { afterAll, describe, expect, test } from 'vitest';
+import type { Application } from '../../../../src/domain/core/call.ts';
+import { sidOf } from '../../../../src/domain/sessions/sid.ts';
+import { beginGrant } from '../../../../src/modules/oidc/domain/grants/begin-grant.ts';
+import { readCodeRequest, redeemCode } from '../../../../src/modules/oidc/domain/grants/redeem-code.ts';
+import {
+  at,
+  CLIENT,
+  type ConditionRow,
+  DAY,
+  type GrantScene,
+  MINUTE,
+  NOW,
+  ofClient,
+  ofDocument,
+  openGrantScenes,
+  outcomeOf,
+  PEER,
+  SECOND,
+  SIGNED_IN,
+} from '../../../support/grant-scene.ts';
+import { createTenant, REDIRECT_URI } from '../../../support/service.ts';
+
+const scenes = await openGrantScenes();
+afterAll(scenes.close);
+const { service, sql, keys, callOf, createScene, grantOf, requestOf, begin, beginInSteps } = scenes;
+const { setIntent, setUser, cutOff, cutOffBrowser, consent } = scenes;
+
+const VERIFIER = 'v'.repeat(43);
+const challenge = hash('sha256', VERIFIER, 'buffer');
+
+/** What makes a code worthless by itself. */
+const ofCode: readonly ConditionRow[] = [
+  ['as it stands', () => undefined, true],
+  ['it is nearly too old', (s) => setIntent(s, { completed_at: at(1 - MINUTE) }), true],
+  ['it is too old', (s) => setIntent(s, { completed_at: at(-MINUTE) }), false],
+  ['it was redeemed', (s) => setIntent(s, { redeemed_at: at(-1) }), false],
+  ['its login was none of OpenID Connect', (s) => setIntent(s, { response_mode: '' }), false],
+  ['its login is one of the client of a resource', (s) => setIntent(s, ofClient), false],
+  ['the client of a resource redeems it', (s) => setIntent(s, ofClient), true, { forClient: CLIENT }],
+  ['another client of the resource redeems it', (s) => setIntent(s, ofClient), false, { forClient: 'another' }],
+  ['a client redeems it whose login is one of the application', () => undefined, false, { forClient: CLIENT }],
+  [
+    'the user has consented a moment ago, long after the sign-in',
+    async (s) => {
+      await setIntent(s, { ...ofDocument, completed_at: at(-MINUTE), consented_at: at(1 - MINUTE) });
+      await consent(s);
+    },
+    true,
+    { forClient: CLIENT },
+  ],
+  [
+    'the user has consented long ago',
+    (s) => setIntent(s, { ...ofDocument, consented_at: at(-MINUTE) }),
+    false,
+    { forClient: CLIENT },
+  ],
+  ['the user has not consented', (s) => setIntent(s, ofDocument), false, { forClient: CLIENT }],
+  ['its redirect URI comes with it', () => undefined, true, {}, { redirectUri: REDIRECT_URI }],
+  ['another redirect URI comes with it', () => undefined, false, {}, { redirectUri: `${REDIRECT_URI}/` }],
+  [
+    'its verifier comes with it',
+    (s) => setIntent(s, { code_challenge: challenge }),
+    true,
+    {},
+    { codeVerifier: VERIFIER },
+  ],
+  [
+    'another verifier comes with it',
+    (s) => setIntent(s, { code_challenge: challenge }),
+    false,
+    {},
+    { codeVerifier: 'w'.repeat(43) },
+  ],
+  ['its verifier is missing', (s) => setIntent(s, { code_challenge: challenge }), false],
+  ['it has no verifier, and one comes', () => undefined, false, {}, { codeVerifier: VERIFIER }],
+];
+
+/** The same where the application demands more than one factor. */
+const ofLevel: readonly ConditionRow[] = [
+  ['the sign-in is of that level', () => undefined, true],
+  ['the sign-in is of a higher level', (s) => setIntent(s, { assurance: 3 }), true],
+  ['the sign-in is of a lower level', (s) => setIntent(s, { assurance: 1 }), false],
+  ['an earlier version has completed the login', (s) => setIntent(s, { assurance: null }), false],
+];
+
+/** What keeps a good code from beginning a grant. */
+const ofSignIn: readonly ConditionRow[] = [
+  ['the user is deactivated', (s) => setUser(s, { deactivated_at: NOW }), false],
+  ['the user is deleted', (s) => setUser(s, { deleted_at: NOW }), false],
+  ['a cut-off came with the sign-in', (s) => cutOff(s, SIGNED_IN), false],
+  ['a cut-off came before the sign-in', (s) => cutOff(s, at(-2 * SECOND - 1)), true],
+  ['the browser was signed out with the sign-in', (s) => cutOffBrowser(s, SIGNED_IN), false],
+  ['the browser was signed out before', (s) => cutOffBrowser(s, at(-2 * SECOND - 1)), true],
+];
+
+describe.each([
+  ['at once', begin],
+  ['in steps', beginInSteps],
+])('a grant that begins %s', (_, beginBy) => {
+  test.each<ConditionRow>([...ofCode, ...ofSignIn])('%s', async (_what, change, isGood, options, request) => {
+    const scene = await createScene();
+    await change(scene);
+    expect(await outcomeOf(beginBy(scene, options, request))).toBe(isGood ? 'ok' : 'invalid_grant');
+    expect((await grantOf(scene)) !== undefined).toBe(isGood);
+  });
+
+  test.each<ConditionRow>(ofLevel)('two factors are demanded: %s', async (_what, change, isGood) => {
+    const scene = await createScene();
+    await change(scene);
+    const demanding = { ...scene, app: { ...scene.app, requiredAssurance: 2 } };
+    expect(await outcomeOf(beginBy(demanding))).toBe(isGood ? 'ok' : 'invalid_grant');
+  });
+
+  test('has what the login has', async () => {
+    const scene = await createScene();
+    const origin = { ip_address: '192.0.2.1', user_agent: 'a browser', on_behalf_by: 'support' };
+    await setIntent(scene, { ...origin, nonce: 'n', scope: 3 });
+    const { grant, nonce, session } = await beginBy(scene);
+    const sid = sidOf(scene.app.id, scene.user, scene.browser);
+    expect({ ...grant, nonce }).toMatchObject({
+      method: 'email',
+      assurance: 2,
+      authenticatedAt: SIGNED_IN,
+      sid,
+      nonce: 'n',
+    });
+    expect(grant.endsAt).toEqual(at(DAY - 2 * SECOND));
+    expect(session).toMatchObject({ sid, grantAssurance: 2 });
+    expect(await grantOf(scene)).toMatchObject({
+      ...{ ...origin, sid, scope: 3, assurance: 2, authenticated_at: SIGNED_IN, created_at: NOW, rotation: 0 },
+      ...{ expires_at: at(DAY - 2 * SECOND), browser_digest: scene.browser, needs_consent: false, client_id: null },
+    });
+  });
+
+  test('has the origin of the caller, and one factor at the completion, where the login says nothing', async () => {
+    const scene = await createScene();
+    await setIntent(scene, { assurance: null, authenticated_at: null, browser_digest: null });
+    const { session } = await beginBy(scene);
+    expect(session).toMatchObject({ sid: scene.intent, grantAssurance: 1, authTime: at(-SECOND) });
+    expect(await grantOf(scene)).toMatchObject({
+      ...{ sid: scene.intent, assurance: 1, authenticated_at: at(-SECOND) },
+      ...{ ip_address: PEER.ipAddress, user_agent: PEER.userAgent, browser_digest: null },
+    });
+  });
+
+  test('has a session that ends with it', async () => {
+    const scene = await createScene();
+    const call = callOf(scene);
+    const subscribed = new Set(beginBy === begin ? [] : [scene.app.id]);
+    const short = { codeKeys: keys.code, maxAgeSeconds: 60, subscribed };
+    const { session } = await beginGrant(call, short, requestOf(scene));
+    expect(session.expiresAt).toEqual(at(MINUTE - 2 * SECOND));
+  });
+
+  test.each([
+    ['https://app.test/callback', true],
+    ['http://127.0.0.1:7/callback', false],
+    ['app:/callback', false],
+  ])('of a client that nobody has registered, at %s, needs a stored consent: %s', async (redirectUri, needsConsent) => {
+    const scene = await createScene();
+    await setIntent(scene, { ...ofDocument, consented_at: at(-1), redirect_uri: redirectUri });
+    await consent(scene);
+    await beginBy(scene, { forClient: CLIENT });
+    expect(await grantOf(scene)).toMatchObject({
+      needs_consent: needsConsent,
+      client_id: CLIENT,
+      scope_names: ['read'],
+    });
+  });
+
+  test('of a registered client of a resource needs none', async () => {
+    const scene = await createScene();
+    await setIntent(scene, ofClient);
+    await beginBy(scene, { forClient: CLIENT });
+    expect(await grantOf(scene)).toMatchObject({ needs_consent: false, client_name: null });
+  });
+});
+test.each<[string, (scene: GrantScene) => PromiseLike<unknown>, boolean]>([
+  ['its browser is signed out with the sign-in', (s) => cutOffBrowser(s, SIGNED_IN), false],
+  ['its browser is signed out of another sign-in', (s) => cutOffBrowser(s, at(-2 * SECOND - 1)), true],
+  ['another browser is signed out', (s) => cutOffBrowser({ ...s, browser: randomBytes(32) }, NOW), true],
+])('while a grant begins, %s', async (_, change, isGood) => {
+  const scene = await createScene();
+  const meanwhile = { redeemCodeAndBeginSession: () => change(scene), beginGrantedSession: () => change(scene) };
+  // Another grant of the browser, which nothing ends here.
+  const other = { ...scene, intent: randomUUID() };
+  await sql`insert into login_intents select (jsonb_populate_record(i, jsonb_build_object('id', ${other.intent}::text))).*
+    from login_intents i where id = ${scene.intent}`;
+  await begin(other);
+  expect(await outcomeOf(begin(scene, { meanwhile }))).toBe(isGood ? 'ok' : 'invalid_grant');
+  expect((await grantOf(scene))?.ended_at === null).toBe(isGood);
+  expect(await grantOf(other)).toMatchObject({ ended_at: null });
+});
+
+test('a client that is restricted gets no grant of a user whom it does not know', async () => {
+  const scene = await createScene();
+  const client = await createTenant(service, { openIdConnect: true });
+  const restricted: Application = { ...client, redirectUris: [], restrictAccess: true };
+  await setIntent(scene, { ...ofClient, client_id: client.clientId });
+  const options = { forClient: client.clientId, client: restricted };
+  expect(await outcomeOf(begin(scene, options))).toBe('invalid_grant');
+  expect(await grantOf(scene)).toBeUndefined();
+  await setIntent(scene, { redeemed_at: null });
+  await sql`insert into added_users values (${client.id}, ${scene.user}, ${NOW})`;
+  expect(await outcomeOf(begin(scene, options))).toBe('ok');
+});
+
+test('a code is redeemed once, at its own application', async () => {
+  const [scene, other] = [await createScene(), await createScene()];
+  const redeem = (of: GrantScene) => redeemCode(callOf(of), readCodeRequest(callOf(of), keys.code, requestOf(scene)));
+  expect(await outcomeOf(redeem(other))).toBe('invalid_grant');
+  expect(await outcomeOf(redeem(scene))).toBe('ok');
+  expect(await outcomeOf(redeem(scene))).toBe('invalid_grant');
+  const unused = await sql`select from login_intents where id = ${other.intent} and redeemed_at is null`;
+  expect(unused).toHaveLength(1);
+});
