@@ -372,9 +372,10 @@ describe('ends a late session', () => {
     const sessionId = await beginSession(service, app, { id: scene.userId });
     await beginSession(service, other, { id: scene.userId });
     await beginSession(service, app, bystander);
-    if (!isFirst) await rows`update sessions set began_at = ${at(DAY)} where id = ${sessionId}`;
-    await rows`
-      update application_users set first_signed_in_at = (select began_at from sessions where id = ${sessionId}) where ${isFirst}`;
+    if (isFirst) {
+      const [session] = await rows`select began_at from sessions where id = ${sessionId}`;
+      await rows`update application_users set first_signed_in_at = ${session?.began_at}`;
+    } else await rows`update sessions set began_at = ${at(DAY)} where id = ${sessionId}`;
     await set(sessionId);
     await cutOff(scene.userId);
     await endLateSession(call, { ...scene, mayRemoveUser });
