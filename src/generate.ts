@@ -25,16 +25,16 @@ ${create(LOGOUT)} API_KEY=$(echo "$reply" | grep -o 'usk_[A-Za-z0-9_-]*')\n`,
 ${create(`${LOGOUT},"publicClient":true`)}\n`,
 };
 
-/** Returns the commands that write the code of a schema for Python into `../shop`. */
-const generatePython = (schema: string) => `mkdir -p ../shop
+/** Returns the commands that write the code of schemas for Python into `../shop`. */
+const generatePython = (...schemas: readonly string[]) => `mkdir -p ../shop
 # With pip, on any system. Debian and Ubuntu have the packages python3-grpcio and protobuf-compiler-grpc instead.
 python3 -m venv ../shop/env && . ../shop/env/bin/activate && pip install grpcio-tools
-python -m grpc_tools.protoc -I proto --python_out=../shop --grpc_python_out=../shop usher/v1/${schema}`;
+python -m grpc_tools.protoc -I proto --python_out=../shop --grpc_python_out=../shop ${schemas.map((schema) => `usher/v1/${schema}`).join(' ')}`;
 
-/** Returns the commands that write the code of a schema for Go into `../shop`. */
-const generateGo = (schema: string) => `go install google.golang.org/protobuf/cmd/protoc-gen-go@latest
+/** Returns the commands that write the code of schemas for Go into `../shop`. */
+const generateGo = (...schemas: readonly string[]) => `go install google.golang.org/protobuf/cmd/protoc-gen-go@latest
 go install google.golang.org/grpc/cmd/protoc-gen-go-grpc@latest
-PATH=$PATH:$(go env GOPATH)/bin npx buf generate proto --path proto/usher/v1/${schema} --template '{
+PATH=$PATH:$(go env GOPATH)/bin npx buf generate proto ${schemas.map((schema) => `--path proto/usher/v1/${schema}`).join(' ')} --template '{
   "version": "v2",
   "managed": { "enabled": true, "override": [{ "file_option": "go_package", "value": "shop/usherv1" }] },
   "plugins": [
@@ -119,6 +119,8 @@ go mod tidy && go run .`,
 ];
 
 const MESSAGES_PROTO = 'message.proto';
+/** The second one imports the first. */
+const SESSION_PROTOS = ['auth.proto', 'session.proto'];
 
 const MESSAGE_READER_FILES = [
   {
@@ -146,6 +148,25 @@ go mod tidy && go run .`,
   },
 ];
 
+/** The client package does the same in TypeScript. */
+const SESSION_READER_FILES = [
+  {
+    title: 'Python',
+    file: 'sessions/check_sessions.py',
+    setup: `${generatePython(...SESSION_PROTOS)}
+# Save the file below as check_sessions.py in ../shop.
+cd ../shop && python check_sessions.py`,
+  },
+  {
+    title: 'Go',
+    file: 'sessions/main.go',
+    setup: `${generateGo(...SESSION_PROTOS)}
+cd ../shop && go mod init shop
+# Save the file below as main.go.
+go mod tidy && go run .`,
+  },
+];
+
 mkdirSync('gen/openapi', { recursive: true });
 const procedures = createDescribedProcedures();
 writeJson('openapi/rest', await describeRest(procedures, commentOf, info));
@@ -167,10 +188,8 @@ function writeExamples(): void {
       return { title, kind, creation: CREATIONS[kind] ?? '', setup, text: readExample(file) };
     }),
   );
-  writeJson(
-    'message-readers',
-    MESSAGE_READER_FILES.map(({ title, file, setup }) => ({ title, setup, text: readExample(file) })),
-  );
+  writeReaders('message-readers', MESSAGE_READER_FILES);
+  writeReaders('session-readers', SESSION_READER_FILES);
   writeJson('mcp-server', { text: readExample('mcp/server.ts') });
 }
 
@@ -183,6 +202,13 @@ function writeProducts(): void {
     [...page.matchAll(product)].map(([, name, redirectUri, source, settings]) => {
       return { name, source, redirectUri, settings };
     }),
+  );
+}
+
+function writeReaders(name: string, files: typeof SESSION_READER_FILES): void {
+  writeJson(
+    name,
+    files.map(({ title, file, setup }) => ({ title, setup, text: readExample(file) })),
   );
 }
 

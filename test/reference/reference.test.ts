@@ -161,6 +161,14 @@ test.each([
   expect(pages.get('/docs/messages')).toContain(`<code>${html`${text}`.text}</code>`);
 });
 
+test.each([
+  ['Python', 'check_sessions.py'],
+  ['Go', 'main.go'],
+])('shows in %s the check of sessions that a test runs, to the letter', async (_, path) => {
+  const text = await readFile(join(REPOSITORY, 'test/examples/sessions', path), 'utf8');
+  expect(pages.get('/docs/session-checks')).toContain(`<code>${html`${text}`.text}</code>`);
+});
+
 test('shows the MCP server that a test runs, to the letter', async () => {
   const text = await readFile(join(REPOSITORY, 'test/examples/mcp/server.ts'), 'utf8');
   expect(pages.get('/docs/mcp')).toContain(`<code>${html`${text}`.text}</code>`);

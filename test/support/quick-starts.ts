@@ -1,5 +1,6 @@
-import readers from '../../gen/message-readers.json' with { type: 'json' };
+import messageReaders from '../../gen/message-readers.json' with { type: 'json' };
 import quickStarts from '../../gen/quick-starts.json' with { type: 'json' };
+import sessionReaders from '../../gen/session-readers.json' with { type: 'json' };
 
 /** Returns a quick start of the API reference. @throws Error if there is none with the title */
 export function quickStartOf(title: string): (typeof quickStarts)[number] {
@@ -8,7 +9,9 @@ export function quickStartOf(title: string): (typeof quickStarts)[number] {
   return found;
 }
 
-/** Returns the commands that set up the reader of messages in the language. */
-export function readerSetupOf(language: string): string {
-  return readers.find(({ title }) => title === language)?.setup ?? '';
+/** Returns the commands that set up the reader of messages, or what checks sessions in memory, in the language. */
+export function readerSetupOf(language: string, of: 'messages' | 'sessions'): string {
+  return (
+    { messages: messageReaders, sessions: sessionReaders }[of].find(({ title }) => title === language)?.setup ?? ''
+  );
 }

@@ -17,6 +17,8 @@ const DELAY_MS = 50;
 export class TcpProxy implements AsyncDisposable {
   /** How many connections there have been in total, including those that were reset at once. */
   accepted = 0;
+  /** For how long what the server sends is held back. */
+  holdMs = 0;
   readonly #target: NetConnectOpts;
   readonly #sockets = new Set<Socket>();
   #server: Server | undefined;
@@ -75,16 +77,16 @@ export class TcpProxy implements AsyncDisposable {
     if (this.#mode === 'close') return void client.on('error', () => {}).end();
     if (this.#mode === 'reset' || this.#mode === 'refuse') return void client.resetAndDestroy();
     const server = connect(this.#target);
-    this.#pipe(client, server);
-    this.#pipe(server, client);
+    this.#pipe(client, server, () => 0);
+    this.#pipe(server, client, () => this.holdMs);
   }
 
-  #pipe(from: Socket, to: Socket): void {
+  #pipe(from: Socket, to: Socket, readHoldMs: () => number): void {
     this.#sockets.add(from);
     from.setNoDelay(true);
     let passed = Promise.resolve();
     from.on('data', (chunk: Buffer) => {
-      const dueAt = performance.now() + (this.#mode === 'delay' ? DELAY_MS : 0);
+      const dueAt = performance.now() + (this.#mode === 'delay' ? DELAY_MS : 0) + readHoldMs();
       passed = passed.then(() => this.#pass(chunk, to, dueAt));
     });
     from.on('end', () => passed.then(() => to.end()));

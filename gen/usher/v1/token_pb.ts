@@ -12,7 +12,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file usher/v1/token.proto.
  */
 export const file_usher_v1_token: GenFile = /*@__PURE__*/
-  fileDesc("ChR1c2hlci92MS90b2tlbi5wcm90bxIIdXNoZXIudjEiJwoWSW50cm9zcGVjdFRva2VuUmVxdWVzdBINCgV0b2tlbhgBIAEoCSKPAwoXSW50cm9zcGVjdFRva2VuUmVzcG9uc2USDgoGYWN0aXZlGAEgASgIEhAKA2lzcxgCIAEoCUgAiAEBEhAKA2F1ZBgDIAEoCUgBiAEBEhYKCWNsaWVudF9pZBgEIAEoCUgCiAEBEhAKA3N1YhgFIAEoCUgDiAEBEhAKA3NpZBgGIAEoCUgEiAEBEhIKBXNjb3BlGAcgASgJSAWIAQESFwoKdG9rZW5fdHlwZRgIIAEoCUgGiAEBEiwKA2V4cBgJIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBIB4gBARIyCglhdXRoX3RpbWUYCiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wSAiIAQESEAoDYWNyGAsgASgJSAmIAQFCBgoEX2lzc0IGCgRfYXVkQgwKCl9jbGllbnRfaWRCBgoEX3N1YkIGCgRfc2lkQggKBl9zY29wZUINCgtfdG9rZW5fdHlwZUIGCgRfZXhwQgwKCl9hdXRoX3RpbWVCBgoEX2FjcjJmCgxUb2tlblNlcnZpY2USVgoPSW50cm9zcGVjdFRva2VuEiAudXNoZXIudjEuSW50cm9zcGVjdFRva2VuUmVxdWVzdBohLnVzaGVyLnYxLkludHJvc3BlY3RUb2tlblJlc3BvbnNlYgZwcm90bzM", [file_google_protobuf_timestamp]);
+  fileDesc("ChR1c2hlci92MS90b2tlbi5wcm90bxIIdXNoZXIudjEiJwoWSW50cm9zcGVjdFRva2VuUmVxdWVzdBINCgV0b2tlbhgBIAEoCSKzAwoXSW50cm9zcGVjdFRva2VuUmVzcG9uc2USDgoGYWN0aXZlGAEgASgIEhAKA2lzcxgCIAEoCUgAiAEBEhAKA2F1ZBgDIAEoCUgBiAEBEhYKCWNsaWVudF9pZBgEIAEoCUgCiAEBEhAKA3N1YhgFIAEoCUgDiAEBEhAKA3NpZBgGIAEoCUgEiAEBEhIKBXNjb3BlGAcgASgJSAWIAQESFwoKdG9rZW5fdHlwZRgIIAEoCUgGiAEBEiwKA2V4cBgJIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBIB4gBARIyCglhdXRoX3RpbWUYCiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wSAiIAQESEAoDYWNyGAsgASgJSAmIAQESFQoIZ3JhbnRfaWQYDCABKAlICogBAUIGCgRfaXNzQgYKBF9hdWRCDAoKX2NsaWVudF9pZEIGCgRfc3ViQgYKBF9zaWRCCAoGX3Njb3BlQg0KC190b2tlbl90eXBlQgYKBF9leHBCDAoKX2F1dGhfdGltZUIGCgRfYWNyQgsKCV9ncmFudF9pZDJmCgxUb2tlblNlcnZpY2USVgoPSW50cm9zcGVjdFRva2VuEiAudXNoZXIudjEuSW50cm9zcGVjdFRva2VuUmVxdWVzdBohLnVzaGVyLnYxLkludHJvc3BlY3RUb2tlblJlc3BvbnNlYgZwcm90bzM", [file_google_protobuf_timestamp]);
 
 /**
  * @generated from message usher.v1.IntrospectTokenRequest
@@ -112,6 +112,14 @@ export type IntrospectTokenResponse = Message<"usher.v1.IntrospectTokenResponse"
    * @generated from field: optional string acr = 11;
    */
   acr?: string | undefined;
+
+  /**
+   * The grant of the token. ListRevocations names it when it has ended. Absent for
+   * a token that a client got of its own.
+   *
+   * @generated from field: optional string grant_id = 12;
+   */
+  grantId?: string | undefined;
 };
 
 /**

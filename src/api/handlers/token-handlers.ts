@@ -14,9 +14,16 @@ export function createTokenHandlers({
     async introspectToken(call, fields) {
       const status = await introspectToken(call, check(fields, rules).token);
       if (!status.active) return { active: false };
-      const { client_id: clientId, token_type: tokenType, exp, auth_time: authTime, ...others } = status;
+      const {
+        client_id: clientId,
+        token_type: tokenType,
+        grant_id: grantId,
+        exp,
+        auth_time: authTime,
+        ...others
+      } = status;
       const times = { exp: toTimestamp(exp), ...(authTime !== undefined && { authTime: toTimestamp(authTime) }) };
-      return { ...others, clientId, tokenType, ...times };
+      return { ...others, clientId, tokenType, ...(grantId !== undefined && { grantId }), ...times };
     },
   };
 }

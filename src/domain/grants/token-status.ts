@@ -17,6 +17,7 @@ export type TokenStatus =
       readonly exp: number;
       readonly auth_time?: number;
       readonly acr?: string;
+      readonly grant_id?: string;
     };
 
 /** Returns the status of a token for the application of the call. The text may be any. */

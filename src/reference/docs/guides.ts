@@ -13,6 +13,7 @@ import { MESSAGE_GUIDE } from './message-guide.ts';
 import { OPENID_GUIDE } from './openid-guide.ts';
 import { OPERATING_GUIDE } from './operating-guide.ts';
 import { QUICK_STARTS } from './quick-starts.ts';
+import { SESSION_GUIDE } from './session-guide.ts';
 import { renderCodeBlock, renderTable, renderText } from './text.ts';
 import { ADVICE, TROUBLESHOOTING } from './troubleshooting.ts';
 import { WEBHOOK_GUIDE } from './webhook-guide.ts';
@@ -216,6 +217,12 @@ ${FLOW}`,
     title: 'Messages',
     intro: html`<p class="lead">Your service reads what has changed, without an endpoint.</p>`,
     guides: [{ id: 'messages', title: 'Read messages', body: MESSAGE_GUIDE }],
+  },
+  {
+    path: 'docs/session-checks',
+    title: 'Sessions in memory',
+    intro: html`<p class="lead">Your service checks a session on every request, without a call.</p>`,
+    guides: [{ id: 'session-checks', title: 'Check sessions in memory', body: SESSION_GUIDE }],
   },
   {
     path: 'docs/operating',

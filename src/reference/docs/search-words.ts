@@ -16,6 +16,7 @@ export const SEARCH_WORDS: Readonly<Record<string, string>> = {
     'docker container kubernetes k8s helm compose prometheus grafana alert metrics backup restore upgrade deploy',
   webhooks: 'callback notification event signature secret hmac retry',
   messages: 'stream streaming subscribe watch pull poll feed changes sync outbox cursor event golang python grpc',
+  'session-checks': 'cache caching memory local stateless jwt revocation list bound gateway golang python grpc',
   limits: 'rate limit throttle quota 429 too many requests size timeout token expired cors',
   'AuthService.GenerateAuthUrl': 'oauth login signin authorize redirect callback password sso',
   'AuthService.ExchangeToken': 'oauth code callback token expired',

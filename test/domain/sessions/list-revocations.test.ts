@@ -7,7 +7,7 @@ import { Database, type Run } from '../../../src/database/pool/database.ts';
 import { ENDINGS } from '../../../src/domain/sessions/endings.ts';
 import { Revocations } from '../../../src/domain/sessions/list-revocations.ts';
 import { pause } from '../../../src/pause.ts';
-import { createTenant, createTestUser, startTestService } from '../../support/service.ts';
+import { adminClient, beginSession, createTenant, createTestUser, startTestService } from '../../support/service.ts';
 
 const MINUTE = 60_000;
 const service = await startTestService();
@@ -17,7 +17,8 @@ afterAll(async () => {
   await database.close();
   await service.close();
 });
-const { id: applicationId } = await createTenant(service);
+const tenant = await createTenant(service);
+const { id: applicationId } = tenant;
 const run = database.eachWithin(5_000);
 
 /** A reader without the window for late statements, which would hide what the cursor itself misses. */
@@ -83,14 +84,31 @@ test('a cut-off that commits after ten answers is in the next one', async () => 
     since = until;
     await pause(20);
   }
-  const [seen] = await sql`select max(cutoff_at) as last from session_cutoffs where application_id = ${applicationId}`;
+  const [seen] = await sql`select max(cutoff_at) as cutoff_at, max(changed_at) as changed_at from session_cutoffs
+    where application_id = ${applicationId}`;
   await commit();
   expect((await read(revocations, since)).userIds).toContain(id);
-  // Readers that go by a window, or by the last cut-off that they have seen, miss it for ever.
+  // Readers that go by a window, or by the last row that they have seen, miss it for ever.
   expect((await read(revocations, { ...since, oldestAt: since.at })).userIds).not.toContain(id);
-  const later =
-    await sql`select user_id from session_cutoffs where application_id = ${applicationId} and cutoff_at > ${seen?.last}`;
-  expect(later.map(({ user_id: userId }) => userId)).not.toContain(id);
+  for (const column of ['cutoff_at', 'changed_at']) {
+    const later = await sql`select user_id from session_cutoffs
+      where application_id = ${applicationId} and ${sql(column)} > ${seen?.[column]}`;
+    expect(later.map(({ user_id: userId }) => userId)).not.toContain(id);
+  }
+});
+
+test.each([0, 1])('an erasure before statement %i of a call is in its answer or in the next', async (at) => {
+  const user = await createTestUser(service);
+  await beginSession(service, tenant, user);
+  const since = await begin(open());
+  let statements = 0;
+  const revocations = open(async (statement, parameters) => {
+    if (statements++ === at) await adminClient(service).eraseUser({ userId: user.id });
+    return run(statement, parameters);
+  });
+  const first = await read(revocations, since);
+  const second = await read(open(), first.until);
+  expect([...first.userIds, ...second.userIds]).toContain(user.id);
 });
 
 test('a cut-off that commits between the two statements of a call is in its answer or in the next', async () => {

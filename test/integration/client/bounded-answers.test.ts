@@ -3,7 +3,14 @@ import { afterAll, expect, test, vi } from 'vitest';
 import { SessionChecks } from '../../../src/client/session-checks.ts';
 import { createUsherClient } from '../../../src/client/usher-client.ts';
 import { pause } from '../../../src/pause.ts';
-import { adminClient, beginSession, createTenant, createTestUser, startTestService } from '../../support/service.ts';
+import {
+  adminClient,
+  beginSession,
+  createTenant,
+  createTestUser,
+  startTestService,
+  type Tenant,
+} from '../../support/service.ts';
 import { TcpProxy } from '../../support/tcp-proxy.ts';
 
 const BOUND_MS = 500;
@@ -16,8 +23,8 @@ afterAll(async () => {
 const tenant = await createTenant(service);
 
 /** A service in front of the replica. It has asked for the session, and knows what has ended. */
-async function openReader(sessionId: string, baseUrl = replica.url) {
-  const client = createUsherClient({ baseUrl, apiKey: tenant.apiKey });
+async function openReader(sessionId: string, baseUrl = replica.url, { apiKey } = tenant) {
+  const client = createUsherClient({ baseUrl, apiKey });
   const checkSession = vi.spyOn(client.sessions, 'checkSession');
   const checks = new SessionChecks({ client, boundMs: BOUND_MS, timeoutMs: 2_000 });
   await vi.waitFor(async () => {
@@ -60,6 +67,25 @@ test.each(['pass', 'delay', 'freeze', 'refuse'] as const)(
     expect(Math.max(0, ...live)).toBeLessThanOrEqual(BOUND_MS);
   },
 );
+
+test.each<[string, (of: Tenant) => Promise<unknown>]>([
+  ['key was revoked', ({ apiKeyId }) => adminClient(service).revokeApiKey({ apiKeyId })],
+  ['application was deleted', ({ id }) => adminClient(service).deleteApplication({ applicationId: id })],
+])('no answer is taken from memory after its %s five seconds and a bound ago', async (_, end) => {
+  const own = await createTenant(service);
+  const sessionId = await beginSession(service, own, await createTestUser(service));
+  const { checks } = await openReader(sessionId, replica.url, own);
+  await end(own);
+  const answeredAt = performance.now();
+  const live: number[] = [];
+  while (performance.now() < answeredAt + 6_500) {
+    const begunAt = performance.now();
+    if (await checks.find(sessionId).catch(() => undefined)) live.push(begunAt - answeredAt);
+    await pause(20);
+  }
+  expect(Math.max(0, ...live)).toBeLessThanOrEqual(5_000 + BOUND_MS);
+  await expect(checks.find(sessionId)).rejects.toThrow('Invalid API key');
+});
 
 test('a revocation that commits long after it was written is seen within the bound of its commit', async () => {
   const user = await createTestUser(service);

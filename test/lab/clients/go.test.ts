@@ -10,6 +10,7 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import { createDirectory } from '../../support/directory.ts';
 import { ExampleBrowser, expectSignIn, startExample } from '../../support/example-application.ts';
 import { expectReader } from '../../support/expect-reader.ts';
+import { expectSessionReader } from '../../support/expect-session-reader.ts';
 import { findFreePort } from '../../support/free-port.ts';
 import { createRsaJwk } from '../../support/oidc.ts';
 import { openClientFixture } from '../../support/openid/client-fixture.ts';
@@ -74,8 +75,13 @@ describe.skipIf(lacks('GO'))('in Go', { timeout: 900_000 }, () => {
   });
 
   test('a service reads messages, across restarts', async () => {
-    await generate(readerSetupOf('Go'));
+    await generate(readerSetupOf('Go', 'messages'));
     await expectReader([await buildExample('messages')]);
+  });
+
+  test('a service checks sessions in memory', async () => {
+    await generate(readerSetupOf('Go', 'sessions'));
+    await expectSessionReader([await buildExample('sessions')]);
   });
 
   test('a service signs users in and out by OpenID Connect', async () => {

@@ -1,4 +1,5 @@
-/** Histories while replicas of Usher fail. Needs the Postgres of Debian, or PG_BIN. */
+/** Histories while replicas of Usher fail, or services that ask them. Needs the Postgres of Debian, or PG_BIN. */
+import { randomInt } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { SKIPS_DEBIAN_POSTGRES } from '../../support/debian-postgres.ts';
@@ -11,6 +12,8 @@ import { alike, REPLICAS, Replicas } from './cluster/replicas.ts';
 const PAUSE_MS = 2_000;
 /** Longer than callers wait. */
 const STOPPED_MS = 6_000;
+/** The longest. */
+const HELD_MS = 10_000;
 const PARTITIONS: readonly ProxyMode[] = ['freeze', 'reset', 'refuse', 'trickle'];
 
 describe.skipIf(SKIPS_DEBIAN_POSTGRES)('the history is correct', () => {
@@ -27,7 +30,10 @@ describe.skipIf(SKIPS_DEBIAN_POSTGRES)('the history is correct', () => {
 
   test('without a fault', async (context) => {
     await using replicas = await start();
-    await expectCorrectHistory(context, 'no fault', groundOf(replicas), () => sleep(PAUSE_MS));
+    const { checks, calls } = await expectCorrectHistory(context, 'no fault', groundOf(replicas), () =>
+      sleep(PAUSE_MS),
+    );
+    expect(calls / checks).toBeLessThan(0.01);
   });
 
   test('while replicas are killed', async (context) => {
@@ -62,6 +68,23 @@ describe.skipIf(SKIPS_DEBIAN_POSTGRES)('the history is correct', () => {
     await using replicas = await start();
     await expectCorrectHistory(context, 'SIGSTOP of a replica', groundOf(replicas), async (round) => {
       await replicas.pause(round % REPLICAS, round % 2 === 0 ? STOPPED_MS : PAUSE_MS);
+      await sleep(PAUSE_MS);
+    });
+  });
+
+  test('while services that answer from their memory are stopped and go on', async (context) => {
+    await using replicas = await start();
+    await expectCorrectHistory(context, 'SIGSTOP of services', groundOf(replicas), async (_, readers) => {
+      await readers.pause(() => randomInt(STOPPED_MS));
+      await sleep(PAUSE_MS);
+    });
+  });
+
+  test('while a network holds answers to services back', async (context) => {
+    await using replicas = await start();
+    await expectCorrectHistory(context, 'answers held back', groundOf(replicas), async (round, readers) => {
+      // Sometimes less than the bound, so that what is old arrives.
+      readers.hold(() => randomInt(round % 2 === 0 ? HELD_MS : HELD_MS / 5));
       await sleep(PAUSE_MS);
     });
   });

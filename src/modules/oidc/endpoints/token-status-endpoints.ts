@@ -96,8 +96,9 @@ export async function introspect(
   const open = parts.openAccessToken ?? ((given: string) => readAccessToken(parts.tokenKeys.accessToken, given));
   const accessToken = open(text);
   const refreshToken = readRefreshToken(parts.tokenKeys.refreshToken, text);
+  const token = accessToken ?? refreshToken;
   // Do not look up tokens of other clients.
-  if ((accessToken ?? refreshToken)?.applicationId !== application.id) return { active: false };
+  if (token?.applicationId !== application.id) return { active: false };
   const found: FoundToken | undefined = accessToken
     ? await findAccessToken(parts, accessToken, now)
     : refreshToken && (await findRefreshToken(parts, refreshToken, now));
@@ -117,6 +118,7 @@ export async function introspect(
     auth_time: toSeconds(grant.authenticatedAt),
     // RFC 9470, section 6.2.
     acr: acrOf(grant.assurance),
+    grant_id: token.grantId,
   };
 }
 

@@ -24,7 +24,9 @@ describe.each(PROTOCOLS)('IntrospectToken over %s', (protocol) => {
     const token = tokens[name] ?? '';
     const { body } = await post(service, '/oidc/introspect', { token }, basicOf(tenant));
     expect(body).toMatchObject({ active: true, sub: user.id });
-    const { client_id: clientId, token_type: tokenType, exp, auth_time: authTime, ...others } = body;
+    const { client_id: clientId, token_type: tokenType, grant_id: grantId, exp, auth_time: authTime, ...others } = body;
+    const { grants } = await clientsOf(service, tenant).sessions.listGrants({});
+    expect(grants.map((grant) => grant.grantId)).toEqual([grantId]);
     const instantOf = (seconds: string | undefined) => new Date(Number(seconds) * SECOND).toISOString();
     const answer = await call(protocol, service.url, introspectToken, { token }, { 'x-api-key': tenant.apiKey });
     expect(answer).toMatchObject({ code: 'ok' });
@@ -32,6 +34,7 @@ describe.each(PROTOCOLS)('IntrospectToken over %s', (protocol) => {
       ...others,
       clientId,
       tokenType,
+      grantId,
       exp: instantOf(exp),
       authTime: instantOf(authTime),
     });

@@ -19,6 +19,7 @@ import {
 import { basicOf, getUserinfo, post } from '../../../support/oidc-client.ts';
 import {
   adminClient,
+  clientsOf,
   createTenant,
   createTestUser,
   PUBLIC_URL,
@@ -436,7 +437,12 @@ describe('access', () => {
     const { browser, page: account } = await openAccount(fixture, user);
     expect(account.body).toContain('Assistant of Ada');
     expect(account.body).toContain('Shop MCP');
+    const { sessions } = clientsOf(service, shop);
+    const { until: since } = await sessions.listRevocations({});
+    const { body: status } = await introspect(shop, body.access_token);
     const answer = await browser.submit(account, '/account/clients/end', {});
+    const { revocations } = await sessions.listRevocations({ since });
+    expect(revocations.map(({ subject }) => subject.value)).toContain(status.grant_id);
     expect((await browser.open('/account')).body).not.toContain('Assistant of Ada');
     expect(answer.body).toContain('The access has ended.');
     expect(await isActive(body.access_token)).toBe(false);

@@ -17,6 +17,7 @@ import { readUndoNotice } from '../workload/addresses.ts';
 import { Client } from '../workload/client.ts';
 import { Recorder } from '../workload/recorder.ts';
 import { startWorkload } from '../workload/workload.ts';
+import { Readers } from './readers.ts';
 import type { Replicas } from './replicas.ts';
 
 /** How long each fault lasts. */
@@ -39,19 +40,24 @@ type OnPrimary = <Result>(use: (sql: postgres.Sql) => Promise<Result>) => Promis
 interface Ground {
   readonly replicas: Replicas;
   readonly onPrimary: OnPrimary;
+  /** How far apart the clocks of the services are that answer from their memory. */
+  readonly readerClocksApartMs?: number;
 }
 
 /** Makes something go wrong, once. It is done again until the time is over. */
-export type Disturb = (round: number) => Promise<void>;
+export type Disturb = (round: number, readers: Readers) => Promise<void>;
 
-/** Records a history with the fault, reports its row of the table, and expects no violation. */
+/**
+ * Records a history with the fault, reports its row of the table, and expects no violation. Returns how many checks of
+ * services in memory there were, and how many calls these have cost.
+ */
 export async function expectCorrectHistory(
   context: TestContext,
   fault: string,
   ground: Ground,
   disturb: Disturb,
-): Promise<void> {
-  const { history, others } = await record(ground, disturb);
+): Promise<Readers['totals']> {
+  const { history, others, totals } = await record(ground, disturb);
   const violations = [...others, ...judge(history)];
   const { operations } = history;
   const unknown = operations.filter(({ outcome }) => outcome === 'unknown').length;
@@ -59,7 +65,7 @@ export async function expectCorrectHistory(
   report(context, {
     tried: `${fault}: ${operations.length} calls`,
     lost: `${violations.length} violations${summarize(violations)}`,
-    figures: `${unknown} indeterminate, gap ${(gap / 1_000).toFixed(1)} s`,
+    figures: `${unknown} indeterminate, gap ${(gap / 1_000).toFixed(1)} s, ${totals.checks} checks in memory with ${totals.calls} calls`,
   });
   if (process.env.HISTORIES_DIRECTORY) {
     const file = join(process.env.HISTORIES_DIRECTORY, `${fault.replaceAll(/\W+/g, '-')}.json`);
@@ -68,14 +74,22 @@ export async function expectCorrectHistory(
   expect(violations.slice(0, SHOWN).map(({ rule, details }) => `${rule}\n${details}`)).toEqual([]);
   // Otherwise nothing was tried.
   expect(operations.length).toBeGreaterThan(SECONDS);
+  expect(totals.checks).toBeGreaterThan(SECONDS);
+  return totals;
 }
 
-async function record({ replicas, onPrimary }: Ground, disturb: Disturb) {
+async function record({ replicas, onPrimary, readerClocksApartMs }: Ground, disturb: Disturb) {
   await using receiver = await WebhookReceiver.open();
   const { tenant, oidcApplication, ownerId } = await setUp(replicas, receiver);
   using client = new Client(replicas.ports);
   client.apiKey = tenant.apiKey;
   const recorder = new Recorder(client);
+  await using readers = await Readers.start({
+    ports: replicas.ports,
+    apiKey: tenant.apiKey,
+    recorder,
+    clocksApartMs: readerClocksApartMs,
+  });
   const stop = startWorkload({
     recorder,
     client,
@@ -88,6 +102,7 @@ async function record({ replicas, onPrimary }: Ground, disturb: Disturb) {
     mail: replicas.mail,
     ownerId,
     endpoint: `${receiver.url}/tested`,
+    tellReaders: (begun) => readers.tell(begun),
     makeDue: (userId) => onPrimary((sql) => makeDue(sql, tenant.id, userId)),
     expire: (userId) => onPrimary((sql) => expire(sql, tenant.id, userId)),
     allowRecoveryLinks: () => onPrimary((sql) => sql`delete from rate_limits where key = ${RECOVERY_LINKS}`),
@@ -95,10 +110,11 @@ async function record({ replicas, onPrimary }: Ground, disturb: Disturb) {
   const endsAt = performance.now() + SECONDS * 1_000;
   try {
     await sleep(CALM_MS);
-    for (let round = 0; performance.now() < endsAt - CALM_MS; round++) await disturb(round);
+    for (let round = 0; performance.now() < endsAt - CALM_MS; round++) await disturb(round, readers);
     await sleep(Math.max(CALM_MS, endsAt - performance.now()));
   } finally {
     await stop();
+    await readers.stop();
   }
   const pending = await onPrimary((sql) => waitForDeliveries(sql, [tenant.id, oidcApplication.id]));
   const notices = await waitForNotices(replicas, recorder.operations);
@@ -117,7 +133,7 @@ async function record({ replicas, onPrimary }: Ground, disturb: Disturb) {
     endsAt: performance.now(),
   };
   const unexpected = recorder.unexpected.map((details) => ({ rule: 'an unexpected answer', details }));
-  return { history, others: [...unexpected, ...pending] };
+  return { history, others: [...unexpected, ...pending], totals: readers.totals };
 }
 
 /** Creates what the workload needs. On a busy machine a call may not be answered in time. */

@@ -67,6 +67,11 @@ export class Recorder {
     this.#keep({ id: randomUUID(), rpc, subject, replica: -1, input: {}, calledAt }, outcome);
   }
 
+  /** Keeps what somebody else has observed. */
+  observe(operation: Omit<Operation, 'id'>): void {
+    this.operations.push({ ...operation, id: `${this.prefix}${++this.#calls}` });
+  }
+
   #keep(call: Omit<Operation, 'returnedAt' | 'outcome'>, outcome: Outcome): void {
     // One without an answer may take effect at any time from its call on.
     const returnedAt = outcome === 'unknown' && !isRead(call) ? Number.POSITIVE_INFINITY : performance.now();

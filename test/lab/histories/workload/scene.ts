@@ -4,6 +4,7 @@ import type { MailServer } from '../../../support/mail-server.ts';
 import type { Answer } from '../checker/operation.ts';
 import type { Client } from './client.ts';
 import { pick } from './random.ts';
+import type { Begun } from './reader.ts';
 import type { RecordedCall, Recorder } from './recorder.ts';
 
 /** A public client of OpenID Connect, whose refresh tokens rotate. It shares sign-ins. */
@@ -29,6 +30,8 @@ export interface Scene {
   readonly ownerId: string;
   /** An endpoint for test messages. */
   readonly endpoint: string;
+  /** Tells services that answer from their memory of a session that has begun. */
+  readonly tellReaders: (begun: Begun) => void;
   /** Makes the live session of a user due for renewal, by SQL. */
   readonly makeDue: (userId: string) => Promise<void>;
   /** Lets the live session of a user expire, with its predecessors, by SQL. They can still be renewed. */

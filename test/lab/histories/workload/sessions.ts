@@ -2,7 +2,6 @@ import type { Answer, Input } from '../checker/operation.ts';
 import { EXPIRE, MAKE_DUE } from '../checker/session-model.ts';
 import { LoginPages } from './login-pages.ts';
 import { pickNewest, pickWeighted } from './random.ts';
-import { Readers } from './readers.ts';
 import { Recoveries } from './recoveries.ts';
 import { type Actor, callAny, logIn, type Scene } from './scene.ts';
 import { createSignedInUser } from './users.ts';
@@ -16,7 +15,6 @@ const WEIGHTS = {
   exchange: 22,
   check: 22,
   checkWithBound: 10,
-  checkInMemory: 30,
   list: 5,
   renew: 10,
   makeDue: 3,
@@ -40,13 +38,11 @@ interface Visitor {
 export class Sessions implements Actor {
   readonly #scene: Scene;
   readonly #recoveries: Recoveries;
-  readonly #readers: Readers;
   readonly #visitors: (Visitor | undefined)[] = Array(USERS).fill(undefined);
 
   constructor(scene: Scene) {
     this.#scene = scene;
     this.#recoveries = new Recoveries(scene, new LoginPages(scene, 'session'));
-    this.#readers = new Readers(scene);
   }
 
   async step(): Promise<void> {
@@ -67,16 +63,12 @@ export class Sessions implements Actor {
     },
     exchange: async (visitor) => {
       const authToken = pickNewest(visitor.tokens);
-      if (authToken) note(visitor, await this.#call(visitor, 'AuthService/ExchangeToken', { authToken }));
+      if (authToken) this.#note(visitor, await this.#call(visitor, 'AuthService/ExchangeToken', { authToken }));
     },
     check: (visitor) => this.#aboutSession(visitor, 'CheckSession', { maxStalenessMs: 0 }),
     checkWithBound: (visitor) => this.#aboutSession(visitor, 'CheckSession', { maxStalenessMs: BOUND_MS }),
-    checkInMemory: async ({ userId, sessionIds }) => {
-      const sessionId = pickNewest(sessionIds);
-      if (sessionId) await this.#readers.check(userId, sessionId);
-    },
     list: (visitor) => this.#aboutUser(visitor, 'SessionService/ListSessions'),
-    renew: async (visitor) => note(visitor, await this.#aboutSession(visitor, 'RenewSession')),
+    renew: async (visitor) => this.#note(visitor, await this.#aboutSession(visitor, 'RenewSession')),
     makeDue: ({ userId }) =>
       this.#scene.recorder.step(MAKE_DUE, `session ${userId}`, () => this.#scene.makeDue(userId)),
     expire: ({ userId }) => this.#scene.recorder.step(EXPIRE, `session ${userId}`, () => this.#scene.expire(userId)),
@@ -99,9 +91,11 @@ export class Sessions implements Actor {
   #call({ userId }: Visitor, rpc: string, input: Input): Promise<Answer | undefined> {
     return callAny(this.#scene, { rpc, subject: `session ${userId}`, input });
   }
-}
 
-function note({ sessionIds }: Visitor, answer: Answer | undefined): void {
-  const id = answer?.session?.id;
-  if (id && sessionIds.at(-1) !== id) sessionIds.push(id);
+  #note({ userId, sessionIds }: Visitor, answer: Answer | undefined): void {
+    const sessionId = answer?.session?.id;
+    if (!sessionId || sessionIds.at(-1) === sessionId) return;
+    sessionIds.push(sessionId);
+    this.#scene.tellReaders({ userId, sessionId });
+  }
 }
