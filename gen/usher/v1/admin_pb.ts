@@ -320,7 +320,8 @@ export type UpdateApplicationRequest = Message<"usher.v1.UpdateApplicationReques
   name?: string | undefined;
 
   /**
-   * 1 to 50 URIs as in CreateApplicationRequest. They replace the current ones.
+   * 1 to 50 URIs as in CreateApplicationRequest. They replace the current ones. A
+   * login that leads to none of them expires.
    *
    * @generated from field: repeated string redirect_uris = 3;
    */

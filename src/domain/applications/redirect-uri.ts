@@ -1,4 +1,5 @@
 /** Decides which redirect URIs an application may register, and which match a registered one. */
+import { type SQL, sql } from 'drizzle-orm';
 import { textThat } from '../core/validation.ts';
 
 const LOOPBACK_HTTP = /^http:\/\/(?:localhost|127\.0\.0\.1|\[::1\])(?::\d{1,5})?(?:[/?]|$)/;
@@ -35,6 +36,23 @@ export function isRegistered(
   return (
     portless !== undefined && registered.some((candidate) => withoutLoopbackPort(candidate, isPublic) === portless)
   );
+}
+
+/**
+ * Returns the condition that the redirect URI of a login intent is still registered, as `isRegistered` compares. It
+ * holds for logins that lead elsewhere: to a device, to a client other than the application, or to Usher's own pages,
+ * which register none. It has no subquery, which a distributed database refuses here.
+ *
+ * @param intent the row of `login_intents`
+ * @param application the row of `applications`
+ */
+export function isStillRegistered(intent: SQL, application: SQL): SQL {
+  const [uri, registered] = [sql`${intent}.redirect_uri`, sql`${application}.redirect_uris`];
+  const hosts = sql`case when ${application}.public_client then 'localhost|' else '' end || '127\\.0\\.0\\.1|\\[::1\\]'`;
+  const withoutPort = (text: SQL) =>
+    sql`regexp_replace(${text}, '(^| )(http://(?:' || ${hosts} || ')):\\d{1,5}(?=[/? ]|$)', '\\1\\2', 'g')`;
+  return sql`(${uri} = any(${registered}) or ${uri} = '' or ${registered} = '{}' or ${intent}.client_id is not null
+      or ${withoutPort(uri)} = any(string_to_array(${withoutPort(sql`array_to_string(${registered}, ' ')`)}, ' ')))`;
 }
 
 const PARTS = ['protocol', 'hostname', 'port', 'pathname', 'search'] as const;

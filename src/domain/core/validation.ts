@@ -92,7 +92,8 @@ export function text({ max, min = 1, format }: { max: number; min?: number; form
   });
 }
 
-const identifierText = text({ max: 255 });
+export const MAX_IDENTIFIER = 255;
+const identifierText = text({ max: MAX_IDENTIFIER });
 /** Accepts text of 1 to 255 characters without control characters: identifiers and names. */
 export const identifier: Rule<string> = rule({ ...identifierText.schema, pattern: WITHOUT_CONTROLS }, (value) => {
   const string = identifierText(value);

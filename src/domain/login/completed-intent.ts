@@ -4,6 +4,7 @@ import { loginIntents } from '../../database/schema/intent-schema.ts';
 import { applications } from '../../database/schema/schema.ts';
 import { statementInstant } from '../../database/sql/instants.ts';
 import { nullable, p, t } from '../../database/sql/template.ts';
+import { isStillRegistered } from '../applications/redirect-uri.ts';
 import { auditEvent } from '../audit/audit-event.ts';
 import { TWO_FACTORS } from '../core/assurance.ts';
 import { hasInvitation } from './accept-invitation.ts';
@@ -40,6 +41,9 @@ export const originAssignments = sql`browser_digest = ${p.bytes('browserDigest')
 
 /** The lowest level that completes the intent `i` of the application `a`: a login may raise it, never lower it. */
 export const requiredAssurance = sql`greatest(i.required_assurance, a.required_assurance)`;
+
+/** Whether the application `a` has kept the redirect URI of the intent `i`. */
+const leadsBack = isStillRegistered(sql`i`, sql`a`);
 
 /**
  * Returns two CTEs: `completed` completes an open intent of an existing application if there is the user, the level of
@@ -91,6 +95,7 @@ export function completedIntent({
     from applications a
     where i.id = ${p.uuid('loginIntentId')} and i.completed_at is null and i.expires_at > ${p.instant('now')}
       and a.id = i.application_id and a.deleted_at is null and ${access}
+      and ${leadsBack}
       and ${assurance} >= ${requiredAssurance}
       and exists (select 1 from ${user}${owesNothing}) and ${condition}
     returning i.application_id, i.redirect_uri, i.state, i.prompt, i.response_mode, i.completed_at, i.authenticated_at,

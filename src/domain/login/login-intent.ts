@@ -3,6 +3,7 @@ import type { RowOf, Statement } from '../../database/pool/database.ts';
 import { loginIntents } from '../../database/schema/intent-schema.ts';
 import { applications } from '../../database/schema/schema.ts';
 import { allowsMethod, brandingColumns } from '../applications/branding.ts';
+import { isStillRegistered } from '../applications/redirect-uri.ts';
 import { ONE_FACTOR } from '../core/assurance.ts';
 import type { Call } from '../core/call.ts';
 import { ServiceError } from '../core/errors.ts';
@@ -33,7 +34,9 @@ const columns = {
   clientName: loginIntents.clientName,
   consentedAt: loginIntents.consentedAt,
   redeemedAt: loginIntents.redeemedAt,
-  expiresAt: loginIntents.expiresAt,
+  /** A login has expired if its application has given up the redirect URI. */
+  expiresAt: sql`case when ${isStillRegistered(sql`login_intents`, sql`applications`)} then ${loginIntents.expiresAt}
+    else ${loginIntents.createdAt} end`.mapWith(loginIntents.expiresAt),
   completedAt: loginIntents.completedAt,
   /** The instant of the sign-in, if it was before `completedAt`: a remembered one, or one whose code was extended. */
   authenticatedAt: loginIntents.authenticatedAt,
