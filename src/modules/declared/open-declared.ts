@@ -63,7 +63,7 @@ class DeclaredFile {
   #digest = '';
   #revision: number | null = null;
   #standing: Standing = 'same';
-  /** The file of another replica that the log has named. */
+  /** The two files that the log has compared. */
   #reported = '';
 
   constructor(path: string, core: Needed) {
@@ -125,8 +125,9 @@ class DeclaredFile {
   #report(standing: Standing, appliedDigest: string): void {
     const warning = WARNINGS[standing];
     this.#standing = standing;
-    if (warning === undefined || this.#reported === appliedDigest) return;
-    this.#reported = appliedDigest;
+    const files = this.#digest + appliedDigest;
+    if (warning === undefined || this.#reported === files) return;
+    this.#reported = files;
     this.#core.logger.warn({ digest: this.#digest, revision: this.#revision, applied: appliedDigest }, warning);
   }
 

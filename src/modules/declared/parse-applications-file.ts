@@ -191,11 +191,10 @@ function fateOf(label: string, { deleted, released }: { readonly deleted: boolea
 }
 
 function idOf(label: string, { clientId, id }: { readonly clientId: string; readonly id: string | null }) {
-  if (clientId.startsWith('client_')) return id ?? undefined;
-  const derived = deriveApplicationId(clientId);
+  const derived = clientId.startsWith('client_') ? id : deriveApplicationId(clientId);
+  if (derived === null) return undefined;
   if (id !== null && id !== derived) throw new ApplicationsFileError(`${label}: id follows from clientId`);
-  if (OWN_APPLICATION_IDS.includes(derived))
-    throw new ApplicationsFileError(`${label}: clientId is one of Usher itself`);
+  if (OWN_APPLICATION_IDS.includes(derived)) throw new ApplicationsFileError(`${label}: id is one of Usher itself`);
   return derived;
 }
 

@@ -47,6 +47,11 @@ const INVALID: readonly (readonly [title: string, text: string, message: string]
   ],
   ['another ID', fileOf({ ...GRAFANA, id: '00000000-0000-4000-8000-000000000009' }), `${AT}: id follows from clientId`],
   [
+    'an ID of Usher itself',
+    fileOf({ ...GRAFANA, clientId: `client_${'0f'.repeat(16)}`, id: '00000000-0000-4000-8000-000000000002' }),
+    `applications[0] (client_${'0f'.repeat(16)}): id is one of Usher itself`,
+  ],
+  [
     'two fates',
     fileOf({ ...GRAFANA, deleted: true, released: true }),
     `${AT}: deleted and released must not both be true`,

@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Run } from '../../../database/pool/database.ts';
 import { applicationRules } from '../../../domain/applications/create-application.ts';
 import { nameRequiredAssurance } from '../../../domain/core/assurance.ts';
-import { check } from '../../../domain/core/validation.ts';
+import { check, MAX_IDENTIFIER } from '../../../domain/core/validation.ts';
 import { MAX_KEYS } from '../parse-applications-file.ts';
 import { type Logos, readAll, readAppliedFile, type StoredApplication, type StoredKey } from './read-state.ts';
 
@@ -66,15 +66,17 @@ function presentLogos(logos: Logos): Record<string, string> {
 function presentKeys(stored: readonly StoredKey[], now: Date) {
   const isUsable = ({ declaredByFile, expiresAt }: StoredKey) => declaredByFile || !expiresAt || expiresAt > now;
   const usable = stored.filter(isUsable);
-  // A file has room for ten. Those of the file come first, and then the latest.
-  const latest = usable.filter(({ declaredByFile }) => !declaredByFile).reverse();
-  const kept = new Set([...usable.filter(({ declaredByFile }) => declaredByFile), ...latest].slice(0, MAX_KEYS));
-  const own = new Set(stored.flatMap(({ name }) => name ?? []));
+  const others = usable.filter(({ declaredByFile }) => !declaredByFile);
+  // Those of the file come first: they keep their names. Then it has room for the latest.
+  const declared = usable.filter(({ declaredByFile }) => declaredByFile);
+  const kept = new Set([...declared, ...others.toReversed()].slice(0, MAX_KEYS));
+  const own = new Set(stored.map(({ name }) => name));
   const taken = new Set<string>();
-  const named = usable.map((key, index) => {
-    let name = key.name ?? `key-${index + 1}`;
+  const named = [...declared, ...others].map((key) => {
+    const wanted = key.name ?? `key-${usable.indexOf(key) + 1}`;
+    let name = cut(wanted);
     for (let number = 2; taken.has(name) || (key.name !== name && own.has(name)); number++)
-      name = `${key.name ?? `key-${index + 1}`}-${number}`;
+      name = cut(wanted, `-${number}`);
     taken.add(name);
     return { key, name };
   });
@@ -87,6 +89,11 @@ function presentKeys(stored: readonly StoredKey[], now: Date) {
       ...(expiresAt && { expiresAt: expiresAt.toISOString() }),
     }))
     .sort((one, other) => (one.name < other.name ? -1 : 1));
+}
+
+/** The name of a key that nobody has named is that of its application and a day, which is longer than a file allows. */
+function cut(name: string, end = ''): string {
+  return [...name].slice(0, MAX_IDENTIFIER - end.length).join('') + end;
 }
 
 function presentList(name: string, items: readonly object[]): Record<string, readonly object[]> {
