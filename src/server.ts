@@ -35,7 +35,7 @@ import { openMail } from './mail/open-mail.ts';
 import type { MailSender } from './mail/send-mail.ts';
 import { type Collect, createCollect } from './metrics/collect.ts';
 import { Recorder } from './metrics/recorder.ts';
-import type { ReadModuleHealth } from './modules/module.ts';
+import type { Core, ReadModuleHealth } from './modules/module.ts';
 import type { FullConfig } from './modules/modules.ts';
 import { collectOffers, type OpenedModules, openModules } from './modules/open-modules.ts';
 import { pause } from './pause.ts';
@@ -45,6 +45,8 @@ export interface UsherServer {
   /** The URL at which this machine reaches the server. */
   readonly url: string;
   readonly modules: OpenedModules;
+  /** What modules get of it, for programs that run it in their own process. */
+  readonly core: Core;
   /** Reads the metrics. Undefined without `METRICS_PORT`. */
   readonly collect: Collect | undefined;
   /** Accepts no new calls, finishes the calls in flight, and releases all resources. */
@@ -224,5 +226,5 @@ export async function startServer(config: FullConfig, overrides: Overrides = {})
       recorder,
     });
   const disposables = stack.move();
-  return { url: listener.url, modules, collect, close: () => disposables.disposeAsync() };
+  return { url: listener.url, modules, core: parts, collect, close: () => disposables.disposeAsync() };
 }

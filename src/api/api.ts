@@ -79,6 +79,7 @@ export function createApi(parts: ApiParts) {
     admissions: { api: admission, key_lookup: lookUps },
     exporter,
     onFannedOut: feeds.wake,
+    refreshStreams: feeds.refresh,
     onSignedOut,
     procedures,
     runShared,

@@ -26,13 +26,23 @@ export async function verifyWebhook(
   headers: WebhookHeaders,
   body: string | Uint8Array,
 ): Promise<WebhookMessage> {
+  return verifyWebhookAt(Date.now(), secret, headers, body);
+}
+
+/** The same by another clock. @param now in milliseconds since 1970 */
+export async function verifyWebhookAt(
+  now: number,
+  secret: string,
+  headers: WebhookHeaders,
+  body: string | Uint8Array,
+): Promise<WebhookMessage> {
   if (typeof body !== 'string' && !(body instanceof Uint8Array)) {
     throw new TypeError('The body must be the text or the bytes that arrived, such as those of express.raw()');
   }
   const id = readHeader(headers, 'webhook-id');
   const timestamp = readHeader(headers, 'webhook-timestamp');
   const signatures = readHeader(headers, 'webhook-signature').split(' ');
-  const age = Math.abs(Date.now() / 1000 - Number(timestamp));
+  const age = Math.abs(now / 1000 - Number(timestamp));
   if (!/^\d+$/.test(timestamp) || age > TOLERANCE_SECONDS) {
     throw new WebhookVerificationError('The message is too old or too new, or the clock of this machine is wrong');
   }

@@ -111,7 +111,7 @@ export interface OpenedModule extends Partial<AsyncDisposable> {
   /** Answer paths at the port of the API, after the API. */
   readonly handlers?: readonly PathHandler[];
   /** By their names in the metrics. */
-  readonly caches?: Readonly<Record<string, { readonly lookUps: Api['caches']['sessions']['lookUps'] }>>;
+  readonly caches?: Readonly<Record<string, Pick<Api['caches']['sessions'], 'lookUps' | 'clear'>>>;
   readonly greeting?: Greeting | undefined;
   /** Takes effect for new connections. */
   readonly setCertificate?: (certificate: Certificate) => void;

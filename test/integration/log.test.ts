@@ -7,6 +7,7 @@ import { afterAll, describe, expect, test } from 'vitest';
 import { AuthService } from '../../gen/usher/v1/auth_pb.ts';
 import type { Operation } from '../../src/api/catalogue.ts';
 import { formatLine } from '../../src/log.ts';
+import { TcpProxy } from '../../src/testing/tcp-proxy.ts';
 import { HttpPool, request } from '../support/http.ts';
 import { openHttp2Session } from '../support/http2-session.ts';
 import { holdLock, waitForLockWaiters } from '../support/lock.ts';
@@ -18,7 +19,6 @@ import { refuseWrites } from '../support/refuse-writes.ts';
 import { credentialFor, sampleFields } from '../support/samples.ts';
 import { SecretScanner } from '../support/secret-scanner.ts';
 import { ADMIN_KEY, createTenant, type TestService } from '../support/service.ts';
-import { TcpProxy } from '../support/tcp-proxy.ts';
 
 /** A call and what its one line must say. */
 interface LoggedCall {

@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { afterAll, expect, test } from 'vitest';
 import { Database } from '../../src/database/pool/database.ts';
 import { removeExpired } from '../../src/jobs/expiry.ts';
+import { WebhookReceiver } from '../../src/testing/webhook-receiver.ts';
 import { openAccount } from '../support/account-page.ts';
 import { HOUR } from '../support/clock.ts';
 import { dumpDatabase, tablesWith } from '../support/dump.ts';
@@ -12,7 +13,6 @@ import { SoftwarePasskey } from '../support/passkey.ts';
 import { savePasskey, sendPasskey, TO_PASSKEYS } from '../support/passkey-page.ts';
 import { adminClient, clientsOf, createTestWebhook, PUBLIC_URL } from '../support/service.ts';
 import { Wallet } from '../support/wallet.ts';
-import { WebhookReceiver } from '../support/webhook-receiver.ts';
 
 const receiver = await WebhookReceiver.open();
 // Endpoints may answer with what they were told.

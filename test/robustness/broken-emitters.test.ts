@@ -10,6 +10,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { Health } from '../../gen/health/v1/health_pb.ts';
 import { pathOf } from '../../src/api/procedures.ts';
+import { WebhookReceiver } from '../../src/testing/webhook-receiver.ts';
 import { cloneDatabase } from '../support/database.ts';
 import { createDirectory } from '../support/directory.ts';
 import { findFreePort } from '../support/free-port.ts';
@@ -20,7 +21,6 @@ import { startSocketServer } from '../support/mail-server.ts';
 import { startUsher } from '../support/process.ts';
 import { clientsOf, createTenant, createTestUser } from '../support/service.ts';
 import { quickOrLong, report } from '../support/soak.ts';
-import { WebhookReceiver } from '../support/webhook-receiver.ts';
 
 const LOAD_MS = quickOrLong(4_500, 60_000);
 const ROUNDS = 3;

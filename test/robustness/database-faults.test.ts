@@ -1,15 +1,15 @@
 /** While Postgres or the link to it fails, every call gets a documented reply by its deadline, and no write is lost. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, expect, test } from 'vitest';
+import { onServer } from '../../src/testing/on-server.ts';
+import { type ProxyMode, TcpProxy } from '../../src/testing/tcp-proxy.ts';
 import { watchEventLoopLag } from '../support/event-loop-lag.ts';
 import { endOf, longestOf, quantileOf, startLoad } from '../support/load.ts';
 import { holdLock } from '../support/lock.ts';
 import { createSubjectsIn, MixedCalls, PROTOCOLS, undocumented } from '../support/mixed-calls.ts';
-import { onServer } from '../support/on-server.ts';
 import { OwnPostgres } from '../support/own-postgres.ts';
 import { startUsher } from '../support/process.ts';
 import { quickOrLong, report } from '../support/soak.ts';
-import { type ProxyMode, TcpProxy } from '../support/tcp-proxy.ts';
 
 const FAULT_MS = quickOrLong(1_000, 30_000);
 /** How long faults of all kinds come one after the other. */

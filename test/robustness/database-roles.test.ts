@@ -1,8 +1,8 @@
 /** The two roles of src/database/README.md, created by the SQL that stands there. */
 import { randomBytes } from 'node:crypto';
 import { expect, test } from 'vitest';
+import { onServer } from '../../src/testing/on-server.ts';
 import { cloneDatabase, openDatabase, withServer } from '../support/database.ts';
-import { onServer } from '../support/on-server.ts';
 import { runShell } from '../support/process.ts';
 import { readRolesSql } from '../support/roles.ts';
 import {

@@ -5,6 +5,7 @@ import { afterAll, expect, test } from 'vitest';
 import { Database } from '../../src/database/pool/database.ts';
 import { foldEmail } from '../../src/domain/login/known-origins.ts';
 import { removeExpired } from '../../src/jobs/expiry.ts';
+import { WebhookReceiver } from '../../src/testing/webhook-receiver.ts';
 import { HOUR } from '../support/clock.ts';
 import { dumpDatabase, tablesWith } from '../support/dump.ts';
 import { request } from '../support/http.ts';
@@ -23,7 +24,6 @@ import {
 } from '../support/service.ts';
 import { quickOrLong } from '../support/soak.ts';
 import { Wallet } from '../support/wallet.ts';
-import { WebhookReceiver } from '../support/webhook-receiver.ts';
 
 /** In the short form, as many as there are instants at which an erasure comes. */
 const ROUNDS = quickOrLong(6, 200);

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { toPageHeaders } from '../../src/http/exchange.ts';
 import { renderDocument } from '../../src/login-page/pages/document.ts';
 import { policyOf } from '../../src/login-page/pages/responses.ts';
+import { listenOnLoopback, stopServer } from '../../src/testing/loopback-server.ts';
 import { LANGUAGES, type Language } from '../../src/texts/texts.ts';
 import { SCREENS, type Screen } from '../preview/screens.ts';
 import {
@@ -14,7 +15,6 @@ import {
   launchChromium,
   SKIPS_CHROMIUM,
 } from '../support/chromium.ts';
-import { listenOnLoopback, stopServer } from '../support/loopback-server.ts';
 import { quickOrLong } from '../support/soak.ts';
 
 const NONCE = 'nonce';

@@ -2,6 +2,7 @@
 import { randomInt } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
+import { TcpProxy } from '../../src/testing/tcp-proxy.ts';
 import { cloneDatabase } from '../support/database.ts';
 import { openHttpClient } from '../support/http.ts';
 import { createRsaJwk } from '../support/oidc.ts';
@@ -17,7 +18,6 @@ import {
 } from '../support/oidc-client.ts';
 import { adminClient, clientsOf, createTestUser, REDIRECT_URI, startTestService } from '../support/service.ts';
 import { quickOrLong, report } from '../support/soak.ts';
-import { TcpProxy } from '../support/tcp-proxy.ts';
 
 const ROUNDS = quickOrLong(60, 1_000);
 const RACES = quickOrLong(6, 200);

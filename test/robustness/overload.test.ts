@@ -6,6 +6,7 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, type TestContext, test } from 'vitest';
 import { AuthService } from '../../gen/usher/v1/auth_pb.ts';
+import { TcpProxy } from '../../src/testing/tcp-proxy.ts';
 import { cloneDatabase, type TestDatabase } from '../support/database.ts';
 import { request } from '../support/http.ts';
 import { type HttpReply, openHttp2Session, readReply } from '../support/http2-session.ts';
@@ -15,7 +16,6 @@ import { startUsher, type UsherProcess } from '../support/process.ts';
 import { type Protocol, protocolNamed, toRequest } from '../support/protocols.ts';
 import { adminClient, createTenant, REDIRECT_URI, startTestService, type Tenant } from '../support/service.ts';
 import { quickOrLong, report } from '../support/soak.ts';
-import { TcpProxy } from '../support/tcp-proxy.ts';
 
 /** The deadline of a call, and how soon after an overload all calls are admitted again. */
 const DEADLINE_MS = 5_000;

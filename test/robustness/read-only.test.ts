@@ -1,9 +1,9 @@
 /** Postgres answers but writes nothing. */
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { onServer } from '../../src/testing/on-server.ts';
 import { openDatabase, type TestDatabase } from '../support/database.ts';
 import { request } from '../support/http.ts';
 import { MEASURED, openMetrics, scrape } from '../support/metrics.ts';
-import { onServer } from '../support/on-server.ts';
 import { OwnPostgres } from '../support/own-postgres.ts';
 import {
   clientsOf,

@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startEmbeddedPostgres } from '../../src/database/embedded/embedded-postgres.ts';
+import { TcpProxy } from '../../src/testing/tcp-proxy.ts';
 import { openDatabase } from '../support/database.ts';
 import { createDirectory } from '../support/directory.ts';
 import { type Dump, dumpTables } from '../support/dump.ts';
@@ -27,7 +28,6 @@ import {
 import { readDemo } from '../support/read-demo.ts';
 import { clientsOf, createSecretFiles, TEST_ENV } from '../support/service.ts';
 import { quickOrLong } from '../support/soak.ts';
-import { TcpProxy } from '../support/tcp-proxy.ts';
 import { createUnreleasedTables } from '../support/unreleased-tables.ts';
 
 /** A first start on a busy machine takes seconds. */

@@ -5,11 +5,11 @@ import { request } from 'node:http';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { afterAll, expect, test } from 'vitest';
+import { WebhookReceiver } from '../../src/testing/webhook-receiver.ts';
 import { cloneDatabase } from '../support/database.ts';
 import { REPOSITORY, startUsher } from '../support/process.ts';
 import { clientsOf, createTenant, createTestUser, createTestWebhook } from '../support/service.ts';
 import { type Span, SpanCollector, TRACING } from '../support/span-collector.ts';
-import { WebhookReceiver } from '../support/webhook-receiver.ts';
 
 const TRUSTED_PROXY = '127.0.0.2';
 const STRANGER = '127.0.0.3';

@@ -1,11 +1,11 @@
 /** Deliveries of one application, while another has many webhooks with messages that wait. Times: only the long form. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
+import { WebhookReceiver } from '../../src/testing/webhook-receiver.ts';
 import { cloneDatabase } from '../support/database.ts';
 import { startUsher } from '../support/process.ts';
 import { beginSession, clientsOf, createTenant, createTestUser, type Tenant } from '../support/service.ts';
 import { quickOrLong, report } from '../support/soak.ts';
-import { WebhookReceiver } from '../support/webhook-receiver.ts';
 
 const WEBHOOKS = quickOrLong(80, 400);
 const EVENTS = quickOrLong(5, 20);

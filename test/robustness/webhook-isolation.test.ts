@@ -2,11 +2,11 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test, vi } from 'vitest';
+import { WebhookReceiver } from '../../src/testing/webhook-receiver.ts';
 import { cloneDatabase, type TestDatabase } from '../support/database.ts';
 import { startUsher } from '../support/process.ts';
 import { clientsOf, createTenant, createTestUser, type Tenant } from '../support/service.ts';
 import { quickOrLong, report } from '../support/soak.ts';
-import { WebhookReceiver } from '../support/webhook-receiver.ts';
 
 const PENDING = quickOrLong(5_000, 500_000);
 const FAILING = 50;

@@ -1,11 +1,11 @@
 /** Endpoints whose process has died: another one goes on within seconds, whatever an attempt may take. */
 import { afterAll, expect, test } from 'vitest';
+import { WebhookReceiver } from '../../src/testing/webhook-receiver.ts';
 import { cloneDatabase } from '../support/database.ts';
 import { countClaims, watchLeases } from '../support/lease-log.ts';
 import { startUsher } from '../support/process.ts';
 import { clientsOf, createTenant, createTestUser } from '../support/service.ts';
 import { quickOrLong, report } from '../support/soak.ts';
-import { WebhookReceiver } from '../support/webhook-receiver.ts';
 
 const ATTEMPT_TIMEOUT_MS = 60_000;
 /** A lease, and the polls and statements of the process that takes over. Only the long form judges the time of the latter. */

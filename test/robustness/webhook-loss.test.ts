@@ -2,13 +2,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { openClient } from '../../src/database/connection/open-client.ts';
+import { WebhookReceiver } from '../../src/testing/webhook-receiver.ts';
 import { watchLeases } from '../support/lease-log.ts';
 import { startLoad } from '../support/load.ts';
 import { OwnPostgres } from '../support/own-postgres.ts';
 import { startUsher, type UsherProcess } from '../support/process.ts';
 import { quickOrLong, report } from '../support/soak.ts';
 import { AllowedRepeats, createSubscribers, judgeWhenTold, makeChanges } from '../support/told-changes.ts';
-import { WebhookReceiver } from '../support/webhook-receiver.ts';
 
 const REPLICAS = 2;
 const CHANGES = quickOrLong(300, 10_000);

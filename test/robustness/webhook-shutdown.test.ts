@@ -1,9 +1,9 @@
 /** Delivery by a process that is told to end. kill -9: webhook-loss.test.ts. */
 import { afterAll, expect, test } from 'vitest';
+import { WebhookReceiver } from '../../src/testing/webhook-receiver.ts';
 import { cloneDatabase } from '../support/database.ts';
 import { startUsher } from '../support/process.ts';
 import { clientsOf, createTenant, createTestUser } from '../support/service.ts';
-import { WebhookReceiver } from '../support/webhook-receiver.ts';
 
 const database = await cloneDatabase();
 const receiver = await WebhookReceiver.open();

@@ -2,8 +2,8 @@
 import type postgres from 'postgres';
 import { distributeTables } from '../../src/database/migrate/distribute.ts';
 import { migrateDatabase } from '../../src/database/migrate/migrate.ts';
+import { onServer, withDatabase } from '../../src/testing/on-server.ts';
 import { runAsPostgres } from './debian-postgres.ts';
-import { onServer, withDatabase } from './on-server.ts';
 
 interface Node {
   readonly nodename: string;

@@ -1,17 +1,15 @@
 import { vi } from 'vitest';
+import { MovableClock } from '../../src/testing/movable-clock.ts';
 
 /** A clock that moves only when a test advances it: `startTestService({ clock: clock.read })`. */
-export class TestClock {
-  #now: number;
-
-  constructor(start: Date = new Date()) {
-    this.#now = start.getTime();
+export class TestClock extends MovableClock {
+  constructor(start?: Date) {
+    super(start);
+    this.freeze();
   }
 
-  readonly read = (): Date => new Date(this.#now);
-
   advance(milliseconds: number): void {
-    this.#now += milliseconds;
+    this.moveTo(this.read().getTime() + milliseconds);
   }
 }
 

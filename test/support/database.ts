@@ -1,48 +1,22 @@
-import { randomBytes } from 'node:crypto';
 import type postgres from 'postgres';
 import { inject } from 'vitest';
-import { DEFAULT_SCHEMA } from '../../src/config/database-url.ts';
-import { openClient } from '../../src/database/connection/open-client.ts';
-import { onServer, withDatabase } from './on-server.ts';
-import { TEMPLATE } from './ready-directory.ts';
+import { copyOf, createDatabaseOn, openDatabase, type TestDatabase } from '../../src/testing/clone-database.ts';
+import { onServer } from '../../src/testing/on-server.ts';
+import { TEMPLATE } from '../../src/testing/ready-directory.ts';
+
+export { openDatabase, type TestDatabase };
 
 /** How the tables of test databases lie, for tests that open a `Database` of their own. */
 export const LAYOUT = process.env.CITUS_URL ? 'distributed' : 'whole';
 
-export interface TestDatabase extends AsyncDisposable {
-  readonly url: string;
-  /** A client of its own, to read and change the rows without the service. */
-  readonly sql: postgres.Sql;
-}
-
 /** Creates a migrated, empty database. Disposal drops it. */
 export function cloneDatabase(): Promise<TestDatabase> {
-  // Cheaper than the default, which logs every page of the copy.
-  return createDatabase(`template ${TEMPLATE} strategy file_copy`, [inject('postgresUrl'), ...inject('workerUrls')]);
+  return createDatabaseOn([inject('postgresUrl'), ...inject('workerUrls')], copyOf(TEMPLATE));
 }
 
-/** Creates a database with options of `create database`, on every server. Disposal drops it. */
-export async function createDatabase(options: string, servers = [inject('postgresUrl')]): Promise<TestDatabase> {
-  const name = `test_${randomBytes(8).toString('hex')}`;
-  // The workers of Citus come first: their coordinator looks for its database on them.
-  const runOnAll = async (statement: string) => {
-    for (const server of servers.toReversed()) await onServer(server, (sql) => sql.unsafe(statement));
-  };
-  await runOnAll(`create database ${name} ${options}`);
-  const database = openDatabase(withDatabase(inject('postgresUrl'), name));
-  return {
-    ...database,
-    async [Symbol.asyncDispose]() {
-      await database[Symbol.asyncDispose]();
-      await runOnAll(`drop database ${name} with (force)`);
-    },
-  };
-}
-
-/** Returns a database that exists, of the first server where the URL names several. Disposal does not drop it. */
-export function openDatabase(url: string): TestDatabase {
-  const sql = openClient(url, { max: 2, onnotice: () => {}, connection: { search_path: DEFAULT_SCHEMA } });
-  return { url, sql, [Symbol.asyncDispose]: () => sql.end() };
+/** Creates a database with options of `create database`. Disposal drops it. */
+export function createDatabase(options: string): Promise<TestDatabase> {
+  return createDatabaseOn([inject('postgresUrl')], options);
 }
 
 /** Counts the connections that services have open to the database. */

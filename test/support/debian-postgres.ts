@@ -5,9 +5,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type postgres from 'postgres';
 import { DEFAULT_SCHEMA } from '../../src/config/database-url.ts';
+import { onServer } from '../../src/testing/on-server.ts';
 import { createDirectory } from './directory.ts';
 import { findFreePort } from './free-port.ts';
-import { onServer } from './on-server.ts';
 import { descendantsOf } from './process.ts';
 import { lacks, POSTGRES_BIN } from './tools.ts';
 

@@ -5,8 +5,8 @@ import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { timestampDate } from '@bufbuild/protobuf/wkt';
 import { expect } from 'vitest';
+import { TcpProxy } from '../../src/testing/tcp-proxy.ts';
 import { adminClient, beginSession, clientsOf, createTenant, createTestUser, startTestService } from './service.ts';
-import { TcpProxy } from './tcp-proxy.ts';
 
 const BOUND_MS = 1_000;
 const ENDED = 'signed out';

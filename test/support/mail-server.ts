@@ -1,45 +1,10 @@
-/** Where e-mails go in tests: a mailbox in place of SMTP, an SMTP server, and servers that misbehave. */
+/** Where e-mails go in tests: an SMTP server, and servers that misbehave. */
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { SMTPServer, type SMTPServerOptions } from 'smtp-server';
-import type { Mail } from '../../src/mail/mail.ts';
-import type { MailSender } from '../../src/mail/send-mail.ts';
 
-interface SentCode {
-  readonly email: string;
-  readonly code: string;
-  readonly applicationName: string;
-}
-
-/** Receives the e-mails of a service without SMTP: `startTestService({ sendMail: mailbox.sendMail })`. */
-export class Mailbox {
-  /** The oldest first. */
-  readonly mails: Mail[] = [];
-  readonly codes: SentCode[] = [];
-  /** What sending fails with. */
-  failure: Error | undefined;
-
-  readonly sendMail: MailSender['send'] = async (mail, { isDecoy }) => {
-    if (this.failure) throw this.failure;
-    if (isDecoy) return;
-    this.mails.push(mail);
-    const { to: email, code, application } = mail;
-    if (code) this.codes.push({ email, code: code.digits, applicationName: application.name });
-  };
-
-  /** Returns the codes that were sent to the address. */
-  sentTo(email: string): SentCode[] {
-    return this.codes.filter((code) => code.email === email);
-  }
-
-  /** Returns the last code that was sent to the address. */
-  codeFor(email: string): string {
-    const last = this.sentTo(email).at(-1);
-    if (!last) throw new Error(`No code for ${email}`);
-    return last.code;
-  }
-}
+export { Mailbox } from '../../src/testing/mailbox.ts';
 
 /** Returns six digits that are not the code. */
 export function wrongCode(code: string, difference = 1): string {

@@ -2,9 +2,9 @@ import { readFile, rename } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../src/database/embedded/embedded-postgres.ts';
+import { onServer, withDatabase } from '../../src/testing/on-server.ts';
+import { makeReady, TEMPLATE } from '../../src/testing/ready-directory.ts';
 import { createDirectory } from './directory.ts';
-import { onServer, withDatabase } from './on-server.ts';
-import { makeReady, TEMPLATE } from './ready-directory.ts';
 
 const TIMEOUT_MS = 60_000;
 

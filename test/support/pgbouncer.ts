@@ -3,10 +3,10 @@ import { chmod, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { onServer } from '../../src/testing/on-server.ts';
 import { createUnprivilegedDirectory, spawnUnprivileged } from './debian-postgres.ts';
 import { endProcess } from './end-process.ts';
 import { findFreePort } from './free-port.ts';
-import { onServer } from './on-server.ts';
 import { lacks, PGBOUNCER_PATH } from './tools.ts';
 
 /** Whose settings are used where a test gives no others. */

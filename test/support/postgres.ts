@@ -1,9 +1,10 @@
 import { chmod, rm } from 'node:fs/promises';
-import { join } from 'node:path';
 import type { TestProject } from 'vitest/node';
-import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../src/database/embedded/embedded-postgres.ts';
-import { makeReady, TEMPLATE } from './ready-directory.ts';
-import { createTemporaryDirectory } from './temporary-directory.ts';
+import { generateOidcSigningKeys } from '../../src/config/signing-keys.ts';
+import { startTemplateServer } from '../../src/testing/postgres-server.ts';
+import { TEMPLATE } from '../../src/testing/ready-directory.ts';
+import { createTemporaryDirectory } from '../../src/testing/temporary-directory.ts';
+import { publishRun } from '../../src/testing/test-environment.ts';
 
 declare module 'vitest' {
   interface ProvidedContext {
@@ -46,13 +47,6 @@ async function preparePostgres(project: TestProject, temporary: string): Promise
     : await startTemplateServer(temporary);
   project.provide('postgresUrl', server.url);
   project.provide('workerUrls', []);
-
+  publishRun({ postgresUrl: server.url, template: TEMPLATE, oidcSigningKeys: generateOidcSigningKeys() });
   return () => server.close();
-}
-
-/** Starts a server that has the template, with its files in the directory. */
-export async function startTemplateServer(directory: string): Promise<EmbeddedPostgres> {
-  const cluster = join(directory, 'postgres');
-  await makeReady(cluster);
-  return startEmbeddedPostgres(cluster, { durable: false });
 }

@@ -1,11 +1,5 @@
-import { globSync, readFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
-
-/** Returns the paths of ours that the file imports, types included. */
-export function readImports(file: string): string[] {
-  const imports = readFileSync(file, 'utf8').matchAll(/(?:from|import) '(\.[^']+)'|import\('(\.[^']+)'\)/g);
-  return [...imports].map(([, path, loaded]) => join(dirname(file), path ?? loaded ?? ''));
-}
+import { globSync } from 'node:fs';
+import { readImports } from '../../src/testing/read-imports.ts';
 
 /** Returns the files of src and test that import each file. */
 export function readImporters(): ReadonlyMap<string, readonly string[]> {

@@ -1,5 +1,6 @@
 /** Usher as a process of its own, with a Postgres and a mail server whose passwords are secrets to look for. */
 import { generateKeyPairSync, randomBytes } from 'node:crypto';
+import { TcpProxy } from '../../src/testing/tcp-proxy.ts';
 import { cloneDatabase } from './database.ts';
 import { findFreePort } from './free-port.ts';
 import { MailServer } from './mail-server.ts';
@@ -8,7 +9,6 @@ import { UsherProcess } from './process.ts';
 import type { SecretScanner } from './secret-scanner.ts';
 import { ADMIN_KEY } from './service.ts';
 import { SpanCollector } from './span-collector.ts';
-import { TcpProxy } from './tcp-proxy.ts';
 
 export type Surroundings = Awaited<ReturnType<typeof createSurroundings>>;
 

@@ -1,5 +1,5 @@
 /** Starts the service as main does, on a free port and its own database. */
-import { generateKeyPairSync, randomBytes, randomUUID } from 'node:crypto';
+import { randomBytes, randomUUID } from 'node:crypto';
 import { globalAgent } from 'node:http';
 import type { MessageInitShape } from '@bufbuild/protobuf';
 import { createClient } from '@connectrpc/connect';
@@ -15,8 +15,11 @@ import { WebhookService } from '../../gen/usher/v1/webhook_pb.ts';
 import { createLogger } from '../../src/log.ts';
 import { type FullConfig, readFullConfig } from '../../src/modules/modules.ts';
 import { type Overrides, startServer } from '../../src/server.ts';
+import { createSecretFiles, SECRET_SETTINGS } from '../../src/testing/test-secrets.ts';
 import { cloneDatabase, type TestDatabase } from './database.ts';
 import { openServices } from './open-services.ts';
+
+export { createSecretFiles };
 
 export const ADMIN_KEY = 'an-admin-key-for-tests-of-sufficient-length';
 export const PUBLIC_URL = 'https://usher.test';
@@ -78,18 +81,8 @@ export const TEST_ENV = {
   PORT: '0',
   PUBLIC_URL,
   ADMIN_KEY,
-  AUTH_SIGNING_KEYS_FILE: 'signing-keys',
-  ENCRYPTION_KEY_FILE: 'encryption-key',
+  ...SECRET_SETTINGS,
 };
-
-/** Returns the files that they name, with new secrets. */
-export function createSecretFiles() {
-  const { privateKey } = generateKeyPairSync('ed25519');
-  return {
-    'signing-keys': JSON.stringify({ keys: [{ ...privateKey.export({ format: 'jwk' }), kid: 'test-key' }] }),
-    'encryption-key': randomBytes(32).toString('base64'),
-  };
-}
 
 /** Returns a configuration as read from the environment, with new secrets unless the files are given. */
 export function testConfig(

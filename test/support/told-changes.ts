@@ -3,9 +3,9 @@ import { randomUUID } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
 import type postgres from 'postgres';
 import { expect } from 'vitest';
+import type { ReceivedMessage, WebhookReceiver } from '../../src/testing/webhook-receiver.ts';
 import { countUnrecorded } from './lease-log.ts';
 import { clientsOf, createTenant, createTestUser, type Tenant } from './service.ts';
-import type { ReceivedMessage, WebhookReceiver } from './webhook-receiver.ts';
 
 const TYPES = ['event.created', 'event.deleted', 'check_in.created'];
 

@@ -77,7 +77,7 @@ export function createAdminHandlers(parts: ServiceParts): ServiceHandlers<typeof
       toPage('applications', await listApplications(call, pageTokens, fields), toApplication),
     async updateApplication(call, fields) {
       const application = await updateApplication(call, fields, isKnownMethod);
-      apiKeys.forgetAll();
+      apiKeys.clear();
       return { application: toApplication(application) };
     },
     setApplicationLogo: async (call, fields) => ({
@@ -85,19 +85,19 @@ export function createAdminHandlers(parts: ServiceParts): ServiceHandlers<typeof
     }),
     async deleteApplication(call, fields) {
       await deleteApplication(call, fields);
-      apiKeys.forgetAll();
+      apiKeys.clear();
     },
 
     createApiKey: (call, fields) => createApiKey(call, fields),
     listApiKeys: async (call, fields) => toPage('apiKeys', await listApiKeys(call, pageTokens, fields), toManaged),
     async rotateApiKey(call, fields) {
       const created = await rotateApiKey(call, fields);
-      apiKeys.forgetAll();
+      apiKeys.clear();
       return created;
     },
     async revokeApiKey(call, fields) {
       await revokeApiKey(call, fields);
-      apiKeys.forgetAll();
+      apiKeys.clear();
     },
 
     ...createGroupHandlers(parts),

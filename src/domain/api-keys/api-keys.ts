@@ -75,7 +75,7 @@ export class ApiKeys {
   }
 
   /** Empties the cache, so that a key revoked in this process stops working here at once. */
-  forgetAll(): void {
+  clear(): void {
     this.#owners.clear();
   }
 

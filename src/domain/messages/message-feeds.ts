@@ -27,6 +27,8 @@ interface Watched {
   end: { readonly epoch: string; readonly end: number } | null | undefined;
   /** Called when the end has changed. */
   readonly waiting: Set<() => void>;
+  /** How often the watchers were told to look at once. */
+  refreshes: number;
 }
 
 export class MessageFeeds {
@@ -47,7 +49,12 @@ export class MessageFeeds {
 
   /** Counts a watcher until it is disposed. @throws ServiceError `Too many open streams` */
   watch(applicationId: string): Watcher {
-    const watched: Watched = this.#watched.get(applicationId) ?? { count: 0, end: undefined, waiting: new Set() };
+    const watched: Watched = this.#watched.get(applicationId) ?? {
+      count: 0,
+      end: undefined,
+      waiting: new Set(),
+      refreshes: 0,
+    };
     if (watched.count >= MAX_PER_APPLICATION || this.#count >= MAX_PER_PROCESS)
       throw new ServiceError('TOO_MANY_STREAMS');
     this.#watched.set(applicationId, watched);
@@ -65,6 +72,14 @@ export class MessageFeeds {
   /** Looks for new messages at once. */
   readonly wake = (applicationId: string): void => {
     if (this.#watched.has(applicationId)) this.#schedule(MIN_POLL_MS - (performance.now() - this.#lastPollAt));
+  };
+
+  /** Makes every stream check its key and send its cursor at once. */
+  readonly refresh = (): void => {
+    for (const watched of this.#watched.values()) {
+      watched.refreshes++;
+      for (const wake of watched.waiting) wake();
+    }
   };
 
   /** Keeps an earlier poll: during a poll, messages may come that it does not see. */
@@ -119,10 +134,19 @@ export class MessageFeeds {
 export class Watcher implements Disposable {
   readonly #watched: Watched;
   readonly #dispose: () => void;
+  #refreshes: number;
 
   constructor(watched: Watched, dispose: () => void) {
     this.#watched = watched;
     this.#dispose = dispose;
+    this.#refreshes = watched.refreshes;
+  }
+
+  /** Returns whether `refresh` was called since the last time. */
+  takeRefresh(): boolean {
+    const isNew = this.#refreshes !== this.#watched.refreshes;
+    this.#refreshes = this.#watched.refreshes;
+    return isNew;
   }
 
   /** Resolves when the feed goes on after the cursor or is off, after `ms`, or when the signal is aborted. */

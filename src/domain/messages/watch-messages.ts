@@ -78,7 +78,8 @@ export async function* watchMessages(
       checkedAt = performance.now();
     }
     const dueAt = Math.min(toldAt + heartbeatMs, checkedAt + KEY_CHECK_MS, endsAt);
-    if (!isBehind) await watcher.waitForMore(cursor, Math.max(0, dueAt - performance.now()), ended);
+    if (watcher.takeRefresh()) toldAt = checkedAt = Number.NEGATIVE_INFINITY;
+    else if (!isBehind) await watcher.waitForMore(cursor, Math.max(0, dueAt - performance.now()), ended);
     page = isBehind || watcher.hasMore(cursor) ? await read(cursor) : undefined;
   }
 }

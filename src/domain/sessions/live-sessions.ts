@@ -33,6 +33,11 @@ export class LiveSessions {
     });
   }
 
+  /** Forgets every value. */
+  clear(): void {
+    this.#cache.clear();
+  }
+
   /** How many sessions the cache knew, and how many had to be looked up. */
   get lookUps() {
     return this.#cache.lookUps;

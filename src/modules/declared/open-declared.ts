@@ -87,7 +87,7 @@ class DeclaredFile {
     this.#digest = digest;
     this.problem = undefined;
     if (standing === 'new') {
-      apiKeys.forgetAll();
+      apiKeys.clear();
       logger.info({ digest, revision: this.#revision }, 'applications read');
     }
     this.#report(standing, applied?.digest ?? '');

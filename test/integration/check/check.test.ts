@@ -8,13 +8,13 @@ import { readSettingFile } from '../../../src/config/files.ts';
 import { generateAuthSigningKeys, generateOidcSigningKeys } from '../../../src/config/signing-keys.ts';
 import type { Finding } from '../../../src/modules/check.ts';
 import { readFullConfig } from '../../../src/modules/modules.ts';
+import { withDatabase } from '../../../src/testing/on-server.ts';
 import { cloneDatabase, createDatabase, type TestDatabase, withServer } from '../../support/database.ts';
 import { createDirectory } from '../../support/directory.ts';
 import { dumpDatabase } from '../../support/dump.ts';
 import { FakeProvider } from '../../support/fake-provider.ts';
 import { findFreePort } from '../../support/free-port.ts';
 import { MailServer } from '../../support/mail-server.ts';
-import { withDatabase } from '../../support/on-server.ts';
 import { type ProxyMistakes, startProxy } from '../../support/proxy.ts';
 import {
   createSecretFiles,

@@ -3,6 +3,7 @@ import { afterAll, expect, test, vi } from 'vitest';
 import { SessionChecks } from '../../../src/client/session-checks.ts';
 import { createUsherClient } from '../../../src/client/usher-client.ts';
 import { pause } from '../../../src/pause.ts';
+import { TcpProxy } from '../../../src/testing/tcp-proxy.ts';
 import {
   adminClient,
   beginSession,
@@ -11,7 +12,6 @@ import {
   startTestService,
   type Tenant,
 } from '../../support/service.ts';
-import { TcpProxy } from '../../support/tcp-proxy.ts';
 
 const BOUND_MS = 500;
 const service = await startTestService();

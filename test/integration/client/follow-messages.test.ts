@@ -5,8 +5,8 @@ import { afterAll, afterEach, expect, test, vi } from 'vitest';
 import { type WatchMessagesResponse, WatchMessagesResponseSchema } from '../../../gen/usher/v1/message_pb.ts';
 import { followMessages } from '../../../src/client/follow-messages.ts';
 import { createUsherClient, reasonOf, type UsherClient } from '../../../src/client/usher-client.ts';
+import { TcpProxy } from '../../../src/testing/tcp-proxy.ts';
 import { adminClient, createTenant, startTestService } from '../../support/service.ts';
-import { TcpProxy } from '../../support/tcp-proxy.ts';
 
 const service = await startTestService({ config: { webhookDelivery: true } });
 afterAll(() => service.close());

@@ -3,6 +3,7 @@
 import { create, toBinary } from '@bufbuild/protobuf';
 import { afterAll, afterEach, expect, test } from 'vitest';
 import { CreateEventRequestSchema } from '../../../gen/usher/v1/event_pb.ts';
+import { TcpProxy } from '../../../src/testing/tcp-proxy.ts';
 import { request } from '../../support/http.ts';
 import { openHttp2Session } from '../../support/http2-session.ts';
 import { createRsaJwk } from '../../support/oidc.ts';
@@ -11,7 +12,6 @@ import { frame } from '../../support/protocols.ts';
 import { RawConnection } from '../../support/raw-connection.ts';
 import { RecordedLog } from '../../support/recorded-log.ts';
 import { clientsOf, createTestUser, startTestService } from '../../support/service.ts';
-import { TcpProxy } from '../../support/tcp-proxy.ts';
 
 const CALLS = 6;
 

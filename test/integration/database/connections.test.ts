@@ -4,10 +4,10 @@ import { integer, pgTable, text } from 'drizzle-orm/pg-core';
 import postgres from 'postgres';
 import { afterAll, afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { Database, DatabaseUnavailableError, type Statement } from '../../../src/database/pool/database.ts';
+import { TcpProxy } from '../../../src/testing/tcp-proxy.ts';
 import { blockProcess } from '../../support/block-process.ts';
 import { cloneDatabase } from '../../support/database.ts';
 import { holdLock, type Lock } from '../../support/lock.ts';
-import { TcpProxy } from '../../support/tcp-proxy.ts';
 
 const things = pgTable('things', { id: integer('id').primaryKey(), name: text('name').notNull() });
 

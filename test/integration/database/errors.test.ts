@@ -7,7 +7,7 @@ import {
   isTemporaryFailure,
   isUniqueViolation,
 } from '../../../src/database/sql/errors.ts';
-import { onServer } from '../../support/on-server.ts';
+import { onServer } from '../../../src/testing/on-server.ts';
 
 test.for([
   ['terminating connection due to administrator command', true],

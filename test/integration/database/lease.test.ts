@@ -6,10 +6,11 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Database, type DatabaseOptions, type Statement } from '../../../src/database/pool/database.ts';
 import { LEASE_MS } from '../../../src/database/primary/primary-finder.ts';
 import { events } from '../../../src/database/schema/event-schema.ts';
+import { onServer } from '../../../src/testing/on-server.ts';
+import { TcpProxy } from '../../../src/testing/tcp-proxy.ts';
 import { blockProcess } from '../../support/block-process.ts';
 import { cloneDatabase, openDatabase } from '../../support/database.ts';
 import { request } from '../../support/http.ts';
-import { onServer } from '../../support/on-server.ts';
 import { OwnPostgres } from '../../support/own-postgres.ts';
 import {
   adminClient,
@@ -22,7 +23,6 @@ import {
   type Tenant,
   type TestService,
 } from '../../support/service.ts';
-import { TcpProxy } from '../../support/tcp-proxy.ts';
 
 const REQUEST_TIMEOUT_MS = 5_000;
 

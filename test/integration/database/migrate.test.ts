@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { openClient } from '../../../src/database/connection/open-client.ts';
 import { migrateDatabase } from '../../../src/database/migrate/migrate.ts';
+import { type ProxyMode, TcpProxy } from '../../../src/testing/tcp-proxy.ts';
 import {
   cloneDatabase,
   createDatabase,
@@ -12,7 +13,6 @@ import {
 import { dumpTables } from '../../support/dump.ts';
 import { holdLock } from '../../support/lock.ts';
 import { migrateWith } from '../../support/migrations.ts';
-import { type ProxyMode, TcpProxy } from '../../support/tcp-proxy.ts';
 import { createUnreleasedTables } from '../../support/unreleased-tables.ts';
 
 /** The key of the advisory lock of every version of Usher. */

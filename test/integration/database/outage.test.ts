@@ -1,12 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { WebhookService } from '../../../gen/usher/v1/webhook_pb.ts';
+import { type ProxyMode, TcpProxy } from '../../../src/testing/tcp-proxy.ts';
 import { cloneDatabase } from '../../support/database.ts';
 import { HttpPool } from '../../support/http.ts';
 import { call, PROTOCOLS, type Protocol } from '../../support/protocols.ts';
 import { RecordedLog } from '../../support/recorded-log.ts';
 import { adminClient, createTenant, createTestWebhook, startTestService } from '../../support/service.ts';
-import { type ProxyMode, TcpProxy } from '../../support/tcp-proxy.ts';
 
 const REQUEST_TIMEOUT_MS = 300;
 

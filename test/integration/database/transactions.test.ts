@@ -3,11 +3,11 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, describe, expect, test } from 'vitest';
 import { Database, DatabaseUnavailableError, type Run } from '../../../src/database/pool/database.ts';
 import { p, statement } from '../../../src/database/sql/template.ts';
+import { TcpProxy } from '../../../src/testing/tcp-proxy.ts';
 import { cloneDatabase } from '../../support/database.ts';
 import { holdLock } from '../../support/lock.ts';
 import { MEASURED } from '../../support/metrics.ts';
 import { clientsOf, createTenant, createTestEvent, startTestService } from '../../support/service.ts';
-import { TcpProxy } from '../../support/tcp-proxy.ts';
 
 const testDatabase = await cloneDatabase();
 const proxy = await TcpProxy.open(testDatabase.url);

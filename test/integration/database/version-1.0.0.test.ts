@@ -2,6 +2,7 @@
 import { Webhook } from 'standardwebhooks';
 import { afterAll, describe, expect, test } from 'vitest';
 import { migrateDatabase } from '../../../src/database/migrate/migrate.ts';
+import { WebhookReceiver } from '../../../src/testing/webhook-receiver.ts';
 import { SECOND } from '../../support/clock.ts';
 import { cloneDatabase, type TestDatabase } from '../../support/database.ts';
 import { LoginBrowser } from '../../support/login-browser.ts';
@@ -22,7 +23,6 @@ import {
   SHOP,
   WRITTEN_AT,
 } from '../../support/version-1.0.0.ts';
-import { WebhookReceiver } from '../../support/webhook-receiver.ts';
 
 test('the migrations keep every row, and make its tables those of a new database', async () => {
   await using database = await createReleasedDatabase();

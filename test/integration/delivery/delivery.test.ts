@@ -1,7 +1,8 @@
 /** Messages from the change to the endpoint. */
+import { Webhook } from 'standardwebhooks';
 import { afterAll, afterEach, expect, test } from 'vitest';
+import { type ReceivedMessage, WebhookReceiver } from '../../../src/testing/webhook-receiver.ts';
 import { clientsOf, createTenant, createTestUser, startTestService } from '../../support/service.ts';
-import { type ReceivedMessage, verify, WebhookReceiver } from '../../support/webhook-receiver.ts';
 
 const service = await startTestService({
   config: {
@@ -165,4 +166,9 @@ function isBy(message: ReceivedMessage, signingKey: string): boolean {
   } catch {
     return false;
   }
+}
+
+/** Returns the JSON of a message. @throws if the key has not signed it */
+function verify({ body, headers }: ReceivedMessage, signingKey: string): unknown {
+  return new Webhook(signingKey).verify(body, headers as Record<string, string>);
 }

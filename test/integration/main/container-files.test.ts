@@ -37,6 +37,10 @@ test('package, client package, image and OpenAPI documents have one version', ()
   expect(versions).toEqual(Array(4).fill(labelled));
 });
 
+test('the image lacks the tools for tests of applications', () => {
+  expect(read('.dockerignore').trimEnd().split('\n').at(-1)).toBe('src/testing');
+});
+
 test('none of them lets Usher write or become root', () => {
   expect(dockerfile).toMatch(/^USER 65532:65532$/m);
   for (const name of ['usher', 'secrets']) {

@@ -2,6 +2,7 @@
 import { gunzipSync } from 'node:zlib';
 import { afterAll, expect, test } from 'vitest';
 import { DURATIONS, SAMPLED } from '../../../src/metrics/definitions.ts';
+import { WebhookReceiver } from '../../../src/testing/webhook-receiver.ts';
 import { openHttpClient, request } from '../../support/http.ts';
 import { LoginFixture } from '../../support/login-fixture.ts';
 import { wrongCode } from '../../support/mail-server.ts';
@@ -10,7 +11,6 @@ import { MEASURED, openMetrics, scrape } from '../../support/metrics.ts';
 import { SoftwarePasskey } from '../../support/passkey.ts';
 import { savePasskey, sendPasskey, TO_PASSKEYS } from '../../support/passkey-page.ts';
 import { clientsOf, createTestUser, createTestWebhook, PUBLIC_URL, startTestService } from '../../support/service.ts';
-import { WebhookReceiver } from '../../support/webhook-receiver.ts';
 
 const networks = { webhookDelivery: true, webhookAllowedNetworks: ['127.0.0.0/8'] };
 const loginMethods = ['email', 'passkey'] as const;

@@ -1,7 +1,7 @@
 import postgres from 'postgres';
 import { digestOf } from '../../../src/domain/applications/api-key.ts';
 import { RowCipher } from '../../../src/domain/crypto/aes-gcm.ts';
-import { onServer } from '../../support/on-server.ts';
+import { onServer } from '../../../src/testing/on-server.ts';
 import { type Fixtures, OPEN_EVENTS, SIGNED_IN_USERS, sessionIdAt, userAt, WEBHOOKS, webhookAt } from './fixtures.ts';
 
 /** Longer than any benchmark takes. */

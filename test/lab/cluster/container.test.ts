@@ -7,13 +7,13 @@ import { chown, mkdir, readdir, readFile, realpath, writeFile } from 'node:fs/pr
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
+import { TcpProxy } from '../../../src/testing/tcp-proxy.ts';
 import { createDatabase } from '../../support/database.ts';
 import { createDirectory } from '../../support/directory.ts';
 import { REPOSITORY } from '../../support/process.ts';
 import { ADMIN_KEY, PUBLIC_URL } from '../../support/service.ts';
 import { runSmokeTest } from '../../support/smoke-test.ts';
 import { quickOrLong } from '../../support/soak.ts';
-import { TcpProxy } from '../../support/tcp-proxy.ts';
 import { lacks } from '../../support/tools.ts';
 
 const BUILD_TIMEOUT_MS = 600_000;

@@ -2,6 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { migrateDatabase } from '../../../src/database/migrate/migrate.ts';
+import { WebhookReceiver } from '../../../src/testing/webhook-receiver.ts';
 import { openDatabase } from '../../support/database.ts';
 import { DebianPostgres, SKIPS_DEBIAN_POSTGRES } from '../../support/debian-postgres.ts';
 import { countMissing, failuresOf, startWrites, waitForWrite, write } from '../../support/failover-load.ts';
@@ -19,7 +20,6 @@ import {
 } from '../../support/service.ts';
 import { report } from '../../support/soak.ts';
 import { AllowedRepeats, createSubscribers, judgeWhenTold, makeChanges } from '../../support/told-changes.ts';
-import { WebhookReceiver } from '../../support/webhook-receiver.ts';
 
 const REQUEST_TIMEOUT_MS = 2_000;
 const STALL_MS = 20_000;

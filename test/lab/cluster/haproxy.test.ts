@@ -11,13 +11,13 @@ import { expect, test } from 'vitest';
 import { EventService } from '../../../gen/usher/v1/event_pb.ts';
 import { MessageService } from '../../../gen/usher/v1/message_pb.ts';
 import { createUsherClient } from '../../../src/client/usher-client.ts';
+import { TcpProxy } from '../../../src/testing/tcp-proxy.ts';
 import { createCertificate } from '../../support/certificate.ts';
 import { cloneDatabase } from '../../support/database.ts';
 import { createDirectory } from '../../support/directory.ts';
 import { findFreePort } from '../../support/free-port.ts';
 import { REPOSITORY } from '../../support/process.ts';
 import { createTenant, startTestService } from '../../support/service.ts';
-import { TcpProxy } from '../../support/tcp-proxy.ts';
 
 test('HAProxy serves REST and gRPC by TLS in front of two servers', async () => {
   await using first = await startTestService();

@@ -4,13 +4,13 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Code, ConnectError } from '@connectrpc/connect';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { migrateDatabase } from '../../../src/database/migrate/migrate.ts';
+import { TcpProxy } from '../../../src/testing/tcp-proxy.ts';
 import { openDatabase } from '../../support/database.ts';
 import { DebianPostgres, SKIPS_DEBIAN_POSTGRES } from '../../support/debian-postgres.ts';
 import { countMissing, startWrites, write } from '../../support/failover-load.ts';
 import { startLoad } from '../../support/load.ts';
 import { clientsOf, createTenant, startTestService, type Tenant, type TestService } from '../../support/service.ts';
 import { report } from '../../support/soak.ts';
-import { TcpProxy } from '../../support/tcp-proxy.ts';
 
 const PAUSE_MS = 4_000;
 const CONFIG = { requestTimeoutMs: 5_000 };

@@ -2,9 +2,9 @@
 import type postgres from 'postgres';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { migrateDatabase } from '../../../src/database/migrate/migrate.ts';
+import { onServer } from '../../../src/testing/on-server.ts';
 import { openDatabase } from '../../support/database.ts';
 import { startWrites } from '../../support/failover-load.ts';
-import { onServer } from '../../support/on-server.ts';
 import { PatroniCluster, SKIPS_PATRONI } from '../../support/patroni.ts';
 import { clientsOf, createTenant, createTestEvent, startTestService, type TestService } from '../../support/service.ts';
 import { report } from '../../support/soak.ts';

@@ -5,12 +5,12 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createUsherClient } from '../../../src/client/usher-client.ts';
 import { migrateDatabase } from '../../../src/database/migrate/migrate.ts';
 import { Database, type Statement } from '../../../src/database/pool/database.ts';
+import { onServer } from '../../../src/testing/on-server.ts';
 import { openDatabase } from '../../support/database.ts';
 import { DebianPostgres } from '../../support/debian-postgres.ts';
 import { FakeProvider } from '../../support/fake-provider.ts';
 import { LoginFixture } from '../../support/login-fixture.ts';
 import { migrateWith } from '../../support/migrations.ts';
-import { onServer } from '../../support/on-server.ts';
 import { Pgbouncer, SKIPS_PGBOUNCER } from '../../support/pgbouncer.ts';
 import {
   adminClient,

@@ -7,8 +7,8 @@ import { relative, resolve } from 'node:path';
 import { Writable } from 'node:stream';
 import { json } from 'node:stream/consumers';
 import { createVitest, type Vitest } from 'vitest/node';
-import { startTemplateServer } from '../../support/postgres.ts';
-import { createTemporaryDirectory } from '../../support/temporary-directory.ts';
+import { startTemplateServer } from '../../../src/testing/postgres-server.ts';
+import { createTemporaryDirectory } from '../../../src/testing/temporary-directory.ts';
 import type { FaultyFile, Order, Outcome } from './fault.ts';
 
 declare module 'vitest' {

@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import { existsSync, globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { readImports } from '../../support/read-imports.ts';
+import { readImports } from '../../../src/testing/read-imports.ts';
 import { ANYWHERE, type FaultyFile, IN_HOOKS, type Outcome } from './fault.ts';
 import type { FaultWorker } from './fault-worker.ts';
 

@@ -4,7 +4,7 @@ import type postgres from 'postgres';
 import { describe, expect, test } from 'vitest';
 import { DEFAULT_SCHEMA } from '../../../src/config/database-url.ts';
 import { migrateDatabase } from '../../../src/database/migrate/migrate.ts';
-import { onServer } from '../../support/on-server.ts';
+import { onServer } from '../../../src/testing/on-server.ts';
 import { PatroniCluster, SKIPS_PATRONI } from '../../support/patroni.ts';
 import { expectCorrectHistory } from './cluster/history.ts';
 import { alike, Replicas } from './cluster/replicas.ts';

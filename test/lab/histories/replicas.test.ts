@@ -2,8 +2,8 @@
 import { randomInt } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { ProxyMode, TcpProxy } from '../../../src/testing/tcp-proxy.ts';
 import { SKIPS_DEBIAN_POSTGRES } from '../../support/debian-postgres.ts';
-import type { ProxyMode, TcpProxy } from '../../support/tcp-proxy.ts';
 import { expectCorrectHistory } from './cluster/history.ts';
 import { KeyFiles } from './cluster/key-files.ts';
 import { PrimaryWithStandby } from './cluster/primary-with-standby.ts';

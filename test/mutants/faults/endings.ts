@@ -32,14 +32,14 @@ export const ENDINGS_FAULTS: readonly Fault[] = [
   },
   {
     what: 'DeleteApplication is not seen at once by the process that has run it',
-    find: 'await deleteApplication(call, fields); apiKeys.forgetAll();',
+    find: 'await deleteApplication(call, fields); apiKeys.clear();',
     replace: 'await deleteApplication(call, fields);',
     test: 'test/contract/revocations.test.ts',
     title: /After DeleteApplication the API key is refused/,
   },
   {
     what: 'RevokeApiKey is not seen at once by the process that has run it',
-    find: 'await revokeApiKey(call, fields); apiKeys.forgetAll();',
+    find: 'await revokeApiKey(call, fields); apiKeys.clear();',
     replace: 'await revokeApiKey(call, fields);',
     test: 'test/contract/revocations.test.ts',
     title: /After RevokeApiKey the API key is refused/,

@@ -83,6 +83,11 @@ export class PublicClients {
     this.#cache = new RevalidatingCache((clientId) => loader.load(clientId));
   }
 
+  /** Forgets every value. */
+  clear(): void {
+    this.#cache.clear();
+  }
+
   /** Counts how many clients were cached, and how many had to be read. */
   get lookUps() {
     return this.#cache.lookUps;

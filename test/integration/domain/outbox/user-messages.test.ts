@@ -1,5 +1,6 @@
 /** Messages about users and sessions: to which applications, when, and with what. */
 import { afterAll, expect, onTestFinished, test } from 'vitest';
+import { WebhookReceiver } from '../../../../src/testing/webhook-receiver.ts';
 import { MINUTE } from '../../../support/clock.ts';
 import { request } from '../../../support/http.ts';
 import { holdLock, waitForLockWaiters } from '../../../support/lock.ts';
@@ -12,7 +13,6 @@ import {
   logIn,
   startTestService,
 } from '../../../support/service.ts';
-import { WebhookReceiver } from '../../../support/webhook-receiver.ts';
 
 const service = await startTestService({
   config: { webhookDelivery: true, webhookAllowedNetworks: ['127.0.0.0/8'], requestTimeoutMs: 60_000 },

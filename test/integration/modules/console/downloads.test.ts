@@ -3,9 +3,9 @@ import { once } from 'node:events';
 import { get, type IncomingMessage } from 'node:http';
 import { connect as connectHttp2 } from 'node:http2';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { TcpProxy } from '../../../../src/testing/tcp-proxy.ts';
 import { type ConsoleBrowser, ConsoleFixture, OPERATORS } from '../../../support/console-fixture.ts';
 import { cloneDatabase, type TestDatabase } from '../../../support/database.ts';
-import { TcpProxy } from '../../../support/tcp-proxy.ts';
 
 /** 25 MB as CSV: more than the buffers between the processes take. */
 const EVENTS = 40_000;

@@ -1,6 +1,7 @@
 /** Health tells the truth about what Usher depends on: the mail server, providers, the proxy of webhooks, keys, Postgres. */
 import { timestampFromDate } from '@bufbuild/protobuf/wkt';
 import { afterAll, describe, expect, test } from 'vitest';
+import { TcpProxy } from '../../../../src/testing/tcp-proxy.ts';
 import { ConsoleFixture, OPERATORS } from '../../../support/console-fixture.ts';
 import { cloneDatabase } from '../../../support/database.ts';
 import { FakeProvider } from '../../../support/fake-provider.ts';
@@ -10,7 +11,6 @@ import { MailServer } from '../../../support/mail-server.ts';
 import { openMetrics, scrape } from '../../../support/metrics.ts';
 import { RecordedLog } from '../../../support/recorded-log.ts';
 import { adminClient, clientsOf, REDIRECT_URI } from '../../../support/service.ts';
-import { TcpProxy } from '../../../support/tcp-proxy.ts';
 
 const stack = new AsyncDisposableStack();
 afterAll(() => stack.disposeAsync());

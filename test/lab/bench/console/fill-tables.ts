@@ -1,6 +1,6 @@
 /** Rows of a site with many users, inserted by Postgres itself: everything about a row follows from its number. */
 import type postgres from 'postgres';
-import { onServer } from '../../../support/on-server.ts';
+import { onServer } from '../../../../src/testing/on-server.ts';
 import { type Fixtures, userAt, webhookAt } from '../fixtures.ts';
 import { withTables } from '../growth/seed-bulk.ts';
 import { seedDatabase } from '../seed-database.ts';

@@ -2,7 +2,7 @@
 import type postgres from 'postgres';
 import { RowCipher } from '../../../../src/domain/crypto/aes-gcm.ts';
 import { EXPIRING } from '../../../../src/jobs/expiring-rows.ts';
-import { onServer } from '../../../support/on-server.ts';
+import { onServer } from '../../../../src/testing/on-server.ts';
 import { type Fixtures, OPEN_EVENTS, SIGNED_IN_USERS, userAt, WEBHOOKS, webhookAt } from '../fixtures.ts';
 
 const BATCH = 5_000;

@@ -2,7 +2,7 @@ import { totalmem } from 'node:os';
 import type postgres from 'postgres';
 import { startEmbeddedPostgres } from '../../../../src/database/embedded/embedded-postgres.ts';
 import { migrateDatabase } from '../../../../src/database/migrate/migrate.ts';
-import { onServer, withDatabase } from '../../../support/on-server.ts';
+import { onServer, withDatabase } from '../../../../src/testing/on-server.ts';
 import { createFixtures, type Fixtures } from '../fixtures.ts';
 import type { Progress } from '../run-bench.ts';
 import { seedDatabase } from '../seed-database.ts';

@@ -1,8 +1,8 @@
 /** `npm run bench -- logins`: logins by e-mail, compared with better-auth on the same Postgres. */
 import { text } from 'node:stream/consumers';
 import { parseArgs } from 'node:util';
+import { onServer, withDatabase } from '../../../../src/testing/on-server.ts';
 import { MailServer } from '../../../support/mail-server.ts';
-import { onServer, withDatabase } from '../../../support/on-server.ts';
 import { readCount } from '../command-line.ts';
 import { type Fixtures, SIGNED_IN_USERS, userAt } from '../fixtures.ts';
 import { measureRounds } from '../measure-rounds.ts';

@@ -1,6 +1,6 @@
 /** OpenID Connect: compared with the documented calls that do the same, and with `oidc-provider` on the same Postgres. */
 import { createPublicKey } from 'node:crypto';
-import { onServer } from '../../../support/on-server.ts';
+import { onServer } from '../../../../src/testing/on-server.ts';
 import { SIGNED_IN_USERS } from '../fixtures.ts';
 import { measureRounds } from '../measure-rounds.ts';
 import type { Meter } from '../meter.ts';

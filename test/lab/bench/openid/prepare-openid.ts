@@ -2,7 +2,7 @@
 import { generateKeyPairSync, type KeyObject } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { onServer, withDatabase } from '../../../support/on-server.ts';
+import { onServer, withDatabase } from '../../../../src/testing/on-server.ts';
 import { STORED_MODELS, tableOf } from '../baselines/oidc-adapter.ts';
 import { type Fixtures, userAt } from '../fixtures.ts';
 

@@ -6,7 +6,7 @@ import { selectDueQueues } from '../../../../src/delivery/queue.ts';
 import { Slots } from '../../../../src/delivery/slots.ts';
 import { RowCipher } from '../../../../src/domain/crypto/aes-gcm.ts';
 import { createLogger } from '../../../../src/log.ts';
-import { onServer } from '../../../support/on-server.ts';
+import { onServer } from '../../../../src/testing/on-server.ts';
 import { type Fixtures, WEBHOOKS } from '../fixtures.ts';
 import { withTables } from '../growth/seed-bulk.ts';
 import { seedDatabases } from '../growth/seed-databases.ts';

@@ -2,8 +2,8 @@
 import type postgres from 'postgres';
 import { expect } from 'vitest';
 import { migrateDatabase } from '../../../../src/database/migrate/migrate.ts';
+import { TcpProxy } from '../../../../src/testing/tcp-proxy.ts';
 import { DebianPostgres } from '../../../support/debian-postgres.ts';
-import { TcpProxy } from '../../../support/tcp-proxy.ts';
 
 const DATABASE = 'usher';
 

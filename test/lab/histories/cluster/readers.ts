@@ -3,7 +3,7 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { TcpProxy } from '../../../support/tcp-proxy.ts';
+import { TcpProxy } from '../../../../src/testing/tcp-proxy.ts';
 import { CHECK_IN_MEMORY } from '../checker/invariants/bounded-checks.ts';
 import type { Begun, Told } from '../workload/reader.ts';
 import type { Recorder } from '../workload/recorder.ts';

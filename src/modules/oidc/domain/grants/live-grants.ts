@@ -62,6 +62,11 @@ export class LiveGrants {
     });
   }
 
+  /** Forgets every value. */
+  clear(): void {
+    this.#cache.clear();
+  }
+
   /** Counts how many grants were cached, and how many had to be read. */
   get lookUps() {
     return this.#cache.lookUps;

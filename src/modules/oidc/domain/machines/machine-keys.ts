@@ -29,6 +29,11 @@ export class MachineKeys {
     });
   }
 
+  /** Forgets every value. */
+  clear(): void {
+    this.#cache.clear();
+  }
+
   /** Counts how many keys were cached, and how many had to be read. */
   get lookUps() {
     return this.#cache.lookUps;

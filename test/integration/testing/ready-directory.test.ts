@@ -3,8 +3,8 @@ import { existsSync } from 'node:fs';
 import { appendFile, cp, mkdir, readdir, readFile, stat, truncate, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { computeKey, makeReady } from '../../../src/testing/ready-directory.ts';
 import { createDirectory } from '../../support/directory.ts';
-import { computeKey, makeReady } from '../../support/ready-directory.ts';
 
 /** Larger than a record of an archive, so that an archive may end within it. */
 const PAGE = 'x'.repeat(100_000);
@@ -76,7 +76,7 @@ test.each([
   'src/database/embedded/embedded-cluster.ts',
   'src/database/migrate/journal.ts',
   'src/config/database-url.ts',
-  'test/support/ready-directory.ts',
+  'src/testing/ready-directory.ts',
 ])('a change of %s needs another archive', async (file) => {
   const copy = await copyRepository();
   const before = await computeKey(copy);
@@ -128,7 +128,7 @@ function readPages(directory: string): Promise<string[]> {
 /** Copies what the key is made of. */
 async function copyRepository(): Promise<string> {
   const copy = await createDirectory();
-  for (const path of ['drizzle', 'src/database', 'src/config', 'test/support', 'node_modules/.package-lock.json'])
+  for (const path of ['drizzle', 'src/database', 'src/config', 'src/testing', 'node_modules/.package-lock.json'])
     await cp(path, join(copy, path), { recursive: true });
   return copy;
 }

@@ -4,7 +4,7 @@ import { existsSync } from 'node:fs';
 import { mkdir, open, readdir, readFile, rename, rm, stat, utimes, writeFile } from 'node:fs/promises';
 import { dirname, join, relative } from 'node:path';
 import { promisify } from 'node:util';
-import { startEmbeddedPostgres } from '../../src/database/embedded/embedded-postgres.ts';
+import { startEmbeddedPostgres } from '../database/embedded/embedded-postgres.ts';
 import { onServer, withDatabase } from './on-server.ts';
 import { readImports } from './read-imports.ts';
 
@@ -13,8 +13,9 @@ const run = promisify(execFile);
 /** The migrated, empty database of a ready directory. */
 export const TEMPLATE = 'usher_template';
 
-const REPOSITORY = join(import.meta.dirname, '../..');
-const CACHE = join(REPOSITORY, 'node_modules/.cache/usher-postgres');
+/** The repository, or the installed package. */
+const ROOT = join(import.meta.dirname, '../..');
+const CACHE = join(modulesOf(ROOT), '.cache/usher-postgres');
 
 /** The last file of an archive, which an archive that lacks its end does not have. */
 const LAST = 'complete';
@@ -40,20 +41,27 @@ export async function makeReady(
 }
 
 /** Returns a hash of what the files depend on: code, migrations, packages, the machine, and the user who owns them. */
-export async function computeKey(repository = REPOSITORY): Promise<string> {
+export async function computeKey(root = ROOT): Promise<string> {
   const { timeZone } = Intl.DateTimeFormat().resolvedOptions();
   const hash = createHash('sha256');
   hash.update(JSON.stringify([process.platform, process.arch, process.getuid?.(), timeZone]));
-  // npm writes here what it has installed.
-  const files = new Set([join(repository, 'node_modules/.package-lock.json')]);
-  for (const entry of await readdir(join(repository, 'drizzle'), { recursive: true, withFileTypes: true }))
+  // npm writes here what it has installed. Other programs do not.
+  const lock = join(modulesOf(root), '.package-lock.json');
+  const files = new Set([existsSync(lock) ? lock : join(root, 'package.json')]);
+  for (const entry of await readdir(join(root, 'drizzle'), { recursive: true, withFileTypes: true }))
     if (entry.isFile()) files.add(join(entry.parentPath, entry.name));
-  addImports(join(repository, 'test/support/ready-directory.ts'), files);
+  addImports(join(root, relative(ROOT, import.meta.filename)), files);
   for (const file of [...files].sort()) {
     const text = await readFile(file);
-    hash.update(`${relative(repository, file)} ${text.length}\n`).update(text);
+    hash.update(`${relative(root, file)} ${text.length}\n`).update(text);
   }
   return hash.digest('hex').slice(0, 32);
+}
+
+/** Returns the folder in which npm has installed the packages. */
+function modulesOf(root: string): string {
+  const [above, below] = root.split(/\/node_modules\/(?!.*\/node_modules\/)/);
+  return join(below === undefined ? root : (above ?? ''), 'node_modules');
 }
 
 /** Adds the file, and all that it loads. */
@@ -65,7 +73,7 @@ function addImports(file: string, files: Set<string>): void {
 
 async function startAndMigrate(directory: string): Promise<void> {
   // To load it takes half a second of CPU, which most runs can save.
-  const { migrateDatabase } = await import('../../src/database/migrate/migrate.ts');
+  const { migrateDatabase } = await import('../database/migrate/migrate.ts');
   const server = await startEmbeddedPostgres(directory, { durable: false });
   try {
     await onServer(server.url, (sql) => sql.unsafe(`create database ${TEMPLATE}`));

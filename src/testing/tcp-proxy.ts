@@ -2,7 +2,7 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type NetConnectOpts, type Server, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { readTarget, socketOf } from '../../src/database/connection/open-client.ts';
+import { readTarget, socketOf } from '../database/connection/open-client.ts';
 
 /**
  * `pass`: everything works. `freeze`: connections stay open and new ones are accepted, but no byte passes. `reset`:

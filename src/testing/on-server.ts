@@ -1,10 +1,10 @@
-import type postgres from 'postgres';
-import { openClient } from '../../src/database/connection/open-client.ts';
+import { openClient } from '../database/connection/open-client.ts';
+import type { PostgresClient } from '../database/sql/driver.ts';
 
 /** Runs statements on a connection of its own. */
 export async function onServer<Result>(
   url: string,
-  run: (sql: postgres.Sql) => Promise<Result>,
+  run: (sql: PostgresClient) => Promise<Result>,
   options: Parameters<typeof openClient>[1] = {},
 ): Promise<Result> {
   const sql = openClient(url, { max: 1, onnotice: () => {}, ...options });
