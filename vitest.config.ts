@@ -11,11 +11,12 @@ export default defineConfig(({ mode }) => {
   const needsPackages = [mode, ...named].some((name) => /^(test\/)?(robustness|lab)/.test(name));
   const records = !needsPackages && !named.some((path) => path.startsWith('test/plans'));
   return {
-    // Examples import the package as applications do.
+    // Examples import the packages as applications do.
     resolve: {
       alias: [
         { find: /^usher-client$/, replacement: `${import.meta.dirname}/src/client/usher-client.ts` },
         { find: /^usher-client\/(.*)$/, replacement: `${import.meta.dirname}/src/client/$1.ts` },
+        { find: /^usher-testing$/, replacement: `${import.meta.dirname}/src/testing/usher-testing.ts` },
       ],
     },
     test: {

@@ -118,6 +118,39 @@ go mod tidy && go run .`,
   },
 ];
 
+const INSTALL_TESTING = 'npm run testing:pack ../shop\ncd ../shop && npm install --save-dev ./usher-testing-*.tgz';
+
+/** What sets up the tests of an application in JavaScript. `more` are packages. */
+const setUpVitest = (file: string, more = '') => `${INSTALL_TESTING} vitest${more}
+# Save the file below as ${file}, and the two files above.
+npx vitest run`;
+
+/** Tests of the quick starts, beside their files. */
+const TEST_FILES = [
+  { title: 'Express', file: 'express/app.spec.ts', setup: setUpVitest('app.test.mts') },
+  { title: 'Hono', file: 'hono/app.spec.ts', setup: setUpVitest('app.test.mts') },
+  { title: 'Next.js', file: 'next/sessions.spec.ts', setup: setUpVitest('app/usher.test.ts') },
+  {
+    title: 'Single-page app',
+    file: 'single-page/page.spec.ts',
+    setup: setUpVitest('page.test.mts', ' playwright-core').replace('npx', 'CHROMIUM_PATH=/usr/bin/chromium npx'),
+  },
+  {
+    title: 'Python over gRPC',
+    file: 'python/test_sign_in.py',
+    setup: `${INSTALL_TESTING}
+# Save the file below as test_sign_in.py.
+python -m unittest`,
+  },
+  {
+    title: 'Go over gRPC',
+    file: 'go-grpc/main_test.go',
+    setup: `${INSTALL_TESTING}
+# Save the file below as main_test.go.
+go test`,
+  },
+];
+
 const MESSAGES_PROTO = 'message.proto';
 /** The second one imports the first. */
 const SESSION_PROTOS = ['auth.proto', 'session.proto'];
@@ -190,6 +223,10 @@ function writeExamples(): void {
   );
   writeReaders('message-readers', MESSAGE_READER_FILES);
   writeReaders('session-readers', SESSION_READER_FILES);
+  writeJson('test-files', {
+    shared: ['vitest.config.ts', 'browser.ts'].map((name) => ({ name, text: readExample(`testing/${name}`) })),
+    tests: TEST_FILES.map(({ title, file, setup }) => ({ title, setup, text: toShop(readExample(file)) })),
+  });
   writeJson('mcp-server', { text: readExample('mcp/server.ts') });
 }
 
@@ -210,6 +247,15 @@ function writeReaders(name: string, files: typeof SESSION_READER_FILES): void {
     name,
     files.map(({ title, file, setup }) => ({ title, setup, text: readExample(file) })),
   );
+}
+
+/** Names the files as they are called in the folder of the application. */
+function toShop(test: string): string {
+  return test
+    .replace("'../testing/browser.ts'", "'./browser.ts'")
+    .replace("'./app.ts'", "'./app.mts'")
+    .replace('/app.ts`', '/app.mts`')
+    .replace("'./sessions.ts'", "'./usher.ts'");
 }
 
 function readExample(file: string): string {

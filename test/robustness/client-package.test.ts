@@ -1,9 +1,8 @@
 /** The package that applications install: what is in it, and that it works under every Node that it supports. */
 
-import { execFile, execFileSync } from 'node:child_process';
+import { execFileSync } from 'node:child_process';
 import { cp, mkdir, symlink, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { promisify } from 'node:util';
 import { beforeAll, describe, expect, test } from 'vitest';
 import manifest from '../../package.json' with { type: 'json' };
 import clientManifest from '../../src/client/package.json' with { type: 'json' };
@@ -11,6 +10,7 @@ import { toTypeScript } from '../../src/reference/docs/example-commands.ts';
 import { CLIENT_SETUP, LIST_EXAMPLE } from '../../src/reference/docs/guides.ts';
 import { createDirectory } from '../support/directory.ts';
 import { expectLogin } from '../support/example-application.ts';
+import { INSTALL_TIMEOUT_MS, installPackages, runOrThrow } from '../support/npm-registry.ts';
 import { OPERATIONS } from '../support/operations.ts';
 import { REPOSITORY, runShell } from '../support/process.ts';
 import { variablesOf } from '../support/reference-examples.ts';
@@ -20,8 +20,6 @@ import { lacks } from '../support/tools.ts';
 
 // The client package as applications get it: packed, and installed into a project of their own.
 
-/** An installation may take minutes on a busy machine, and some downloads hang until they are tried again. */
-const INSTALL_TIMEOUT_MS = 900_000;
 /** What the example needs, apart from the client package: of the repository. */
 const DEVELOPMENT = ['@types/express', '@types/node', 'express', 'typescript'];
 
@@ -89,19 +87,6 @@ function pack(): Promise<string> {
     return join(directory, (await runOrThrow(`npm run client:pack --silent ${directory}`)).trim());
   })();
   return packed;
-}
-
-/** Installs packages from the registry, as the environment configures it. */
-async function installPackages(directory: string, packages: readonly string[]): Promise<void> {
-  const patience = ['--prefer-offline', '--fetch-timeout', '30000', '--fetch-retries', '6'];
-  const parameters = ['install', '--prefix', directory, '--no-audit', '--no-fund', ...patience, ...packages];
-  await promisify(execFile)('npm', parameters, { timeout: INSTALL_TIMEOUT_MS });
-}
-
-async function runOrThrow(line: string): Promise<string> {
-  const { exitCode, stdout, stderr } = await runShell(line);
-  if (exitCode !== 0) throw new Error(`${line}: ${stdout}${stderr}`);
-  return stdout;
 }
 
 describe('the packed client package', () => {

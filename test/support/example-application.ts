@@ -3,6 +3,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { expect } from 'vitest';
+import { CookieBrowser } from '../examples/testing/browser.ts';
 import { findFreePort } from './free-port.ts';
 import { adminClient, createTenant, createTestUser, startTestService } from './service.ts';
 
@@ -32,29 +33,8 @@ export async function startExample(
   return { url: String(url), output: () => output, close: () => void child.kill() };
 }
 
-/** A browser with a cookie jar, which follows no redirect. */
-export class ExampleBrowser {
-  readonly cookies = new Map<string, string>();
-
-  async open(url: string, method = 'GET'): Promise<Response> {
-    const cookie = [...this.cookies].map((pair) => pair.join('=')).join('; ');
-    return this.keep(await fetch(url, { method, headers: { cookie }, redirect: 'manual' }));
-  }
-
-  /** Keeps the cookies of the reply. */
-  keep(reply: Response): Response {
-    for (const header of reply.headers.getSetCookie()) {
-      const [, name = '', value = ''] = /^([^=]+)=([^;]*)/.exec(header) ?? [];
-      if (/Max-Age=0/.test(header)) this.cookies.delete(name);
-      else this.cookies.set(name, value);
-    }
-    return reply;
-  }
-
-  async read(url: string): Promise<string> {
-    return (await this.open(url)).text();
-  }
-
+/** A browser whose users sign in at Usher. */
+export class ExampleBrowser extends CookieBrowser {
   /**
    * Starts a login at `/login`, also by OpenID Connect, and signs the user in at Usher. Returns where Usher sends the
    * browser.

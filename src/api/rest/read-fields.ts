@@ -72,7 +72,8 @@ export function findUnknownFields({ fields }: DescMessage, object: JsonObject, p
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
-async function readJsonObject(
+/** Returns the body. @throws as `readFields` */
+export async function readJsonObject(
   request: NodeRequest,
   deadline: number,
   { isLenient }: { isLenient: boolean },

@@ -14,6 +14,7 @@ import { OPENID_GUIDE } from './openid-guide.ts';
 import { OPERATING_GUIDE } from './operating-guide.ts';
 import { QUICK_STARTS } from './quick-starts.ts';
 import { SESSION_GUIDE } from './session-guide.ts';
+import { TESTING_GUIDES } from './testing-guide.ts';
 import { renderCodeBlock, renderTable, renderText } from './text.ts';
 import { ADVICE, TROUBLESHOOTING } from './troubleshooting.ts';
 import { WEBHOOK_GUIDE } from './webhook-guide.ts';
@@ -223,6 +224,12 @@ ${FLOW}`,
     title: 'Sessions in memory',
     intro: html`<p class="lead">Your service checks a session on every request, without a call.</p>`,
     guides: [{ id: 'session-checks', title: 'Check sessions in memory', body: SESSION_GUIDE }],
+  },
+  {
+    path: 'docs/testing',
+    title: 'Testing',
+    intro: html`<p class="lead">The real Usher in your tests, with a clock that you move, a mailbox and outages. Nothing sleeps.</p>`,
+    guides: TESTING_GUIDES,
   },
   {
     path: 'docs/operating',

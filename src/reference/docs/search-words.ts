@@ -15,6 +15,10 @@ export const SEARCH_WORDS: Readonly<Record<string, string>> = {
   operating:
     'docker container kubernetes k8s helm compose prometheus grafana alert metrics backup restore upgrade deploy',
   webhooks: 'callback notification event signature secret hmac retry',
+  testing: 'test tests vitest jest playwright mock fake stub emulator sandbox e2e integration unittest pytest ci',
+  'testing-members': 'mail mailbox otp webhook outage fault reset seed',
+  'testing-clock': 'time travel fake timers freeze expire sleep',
+  'control-port': 'python golang curl other languages http',
   messages: 'stream streaming subscribe watch pull poll feed changes sync outbox cursor event golang python grpc',
   'session-checks': 'cache caching memory local stateless jwt revocation list bound gateway golang python grpc',
   limits: 'rate limit throttle quota 429 too many requests size timeout token expired cors',

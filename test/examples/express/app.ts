@@ -20,7 +20,7 @@ app.get('/', sessions.checkSession, (request, response) => {
 app.get('/payment', sessions.checkSession, sessions.requireFreshSignIn(300), (_, response) => {
   response.send('You signed in less than five minutes ago');
 });
-app.listen(Number(PORT), '127.0.0.1', () => console.log(url));
+export const server = app.listen(Number(PORT), '127.0.0.1', () => console.log(url));
 
 function escapeHtml(text = ''): string {
   return text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);

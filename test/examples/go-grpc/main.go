@@ -23,15 +23,22 @@ import (
 )
 
 var (
-	usherURL    = getenv("USHER_URL", "http://localhost:8080")
-	port        = getenv("PORT", "3000")
-	redirectURI = "http://127.0.0.1:" + port + "/callback"
-	auth        usherv1.AuthServiceClient
+	usherURL = getenv("USHER_URL", "http://localhost:8080")
+	appURL   = "http://127.0.0.1:" + getenv("PORT", "3000")
+	auth     usherv1.AuthServiceClient
 	// Users by a random ID of the browser. A service keeps them in its database, under the ID of the user.
 	people sync.Map
 )
 
 func main() {
+	auth = connect()
+	app, err := url.Parse(appURL)
+	check(err)
+	fmt.Println(appURL)
+	log.Fatal(http.ListenAndServe(app.Host, routes()))
+}
+
+func connect() usherv1.AuthServiceClient {
 	usher, err := url.Parse(usherURL)
 	check(err)
 	transport := grpc.WithInsecure()
@@ -40,12 +47,15 @@ func main() {
 	}
 	connection, err := grpc.Dial("dns:///"+usher.Host, transport)
 	check(err)
-	auth = usherv1.NewAuthServiceClient(connection)
-	http.HandleFunc("/", showUser)
-	http.HandleFunc("/login", startLogin)
-	http.HandleFunc("/callback", finishLogin)
-	fmt.Println("http://127.0.0.1:" + port)
-	log.Fatal(http.ListenAndServe("127.0.0.1:"+port, nil))
+	return usherv1.NewAuthServiceClient(connection)
+}
+
+func routes() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("/", showUser)
+	mux.HandleFunc("/login", startLogin)
+	mux.HandleFunc("/callback", finishLogin)
+	return mux
 }
 
 func showUser(w http.ResponseWriter, r *http.Request) {
@@ -62,7 +72,7 @@ func startLogin(w http.ResponseWriter, r *http.Request) {
 	defer cancel()
 	state := random()
 	reply, err := auth.GenerateAuthUrl(ctx, &usherv1.GenerateAuthUrlRequest{
-		ClientId: os.Getenv("CLIENT_ID"), RedirectUri: redirectURI, State: state,
+		ClientId: os.Getenv("CLIENT_ID"), RedirectUri: appURL + "/callback", State: state,
 	})
 	if err != nil {
 		fail(w, err)

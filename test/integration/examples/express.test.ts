@@ -1,0 +1,2 @@
+/** The test file that /docs/testing shows. */
+import '../../examples/express/app.spec.ts';

@@ -1,0 +1,176 @@
+/** The package usher-testing as applications get it: packed, and installed beside vitest and Express from the registry. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readdirSync } from 'node:fs';
+import { symlink, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { beforeAll, describe, expect, test } from 'vitest';
+import testFiles from '../../gen/test-files.json' with { type: 'json' };
+import { createDirectory } from '../support/directory.ts';
+import { endProcess } from '../support/end-process.ts';
+import { INSTALL_TIMEOUT_MS, installPackages, runOrThrow } from '../support/npm-registry.ts';
+import { descendantsOf, REPOSITORY, runShell, survivorsOf } from '../support/process.ts';
+import { quickStartOf } from '../support/quick-starts.ts';
+import { quickOrLong, report } from '../support/soak.ts';
+import { lacks } from '../support/tools.ts';
+
+const SHARED_MEMORY = '/dev/shm';
+const NODE_BIN = join(REPOSITORY, 'node_modules/.bin');
+
+const TESTING = join(REPOSITORY, 'src/testing');
+/** What a test file may cost beside one migration of an empty database, with the start of its Postgres. */
+const MOST_PER_FILE = 0.5;
+
+const TWENTY_LOGINS = `import { startUsher } from 'usher-testing';
+import { expect, test } from 'vitest';
+
+test('twenty logins', async () => {
+  await using usher = await startUsher();
+  const { client, clientId, redirectUris } = await usher.createApplication();
+  for (let login = 0; login < 20; login++) {
+    const begun = await client.auth.generateAuthUrl({ clientId, redirectUri: redirectUris[0], state: 'random' });
+    const { authToken } = await usher.signIn(begun.authUrl, \`user-\${login}@example.com\`);
+    expect((await client.auth.exchangeToken({ authToken })).user.email).toBe(\`user-\${login}@example.com\`);
+  }
+});
+`;
+
+/** Starts Usher, says so and never ends. */
+const HANGING_TEST = `import { startUsher } from 'usher-testing';
+import { test } from 'vitest';
+
+test('hangs', { timeout: 600_000 }, async () => {
+  const usher = await startUsher();
+  await usher.createUser();
+  process.stderr.write('HANGS\\n');
+  await new Promise((resolve) => setTimeout(resolve, 600_000));
+});
+`;
+
+describe.skipIf(lacks('NPM_REGISTRY'))("in a stranger's application", () => {
+  let shop: string;
+
+  beforeAll(async () => {
+    shop = await createDirectory();
+    const pack = async (name: string) => {
+      const printed = await runOrThrow(`npm run ${name}:pack --silent ${shop}`);
+      return join(shop, printed.trim());
+    };
+    const tarballs = [await pack('client'), await pack('testing')];
+    await writeFile(join(shop, 'package.json'), '{}');
+    await installPackages(shop, ['express', 'vitest', ...tarballs]);
+    const written = [...testFiles.shared, { name: 'app.mts', text: quickStartOf('Express').text }];
+    for (const { name, text } of written) await writeFile(join(shop, name), text);
+  }, INSTALL_TIMEOUT_MS);
+
+  test('sign-in, 16 idle minutes, an outage and a webhook are tested without a sleep', async () => {
+    const { text = '' } = testFiles.tests.find(({ title }) => title === 'Express') ?? {};
+    expect(text).not.toMatch(/setTimeout|sleep/);
+    await writeFile(join(shop, 'app.test.mts'), text);
+    const { exitCode, stdout, stderr } = await runShell(`cd ${shop} && npx vitest run app.test.mts`);
+    expect({ exitCode, output: exitCode === 0 ? '' : stdout + stderr }).toEqual({ exitCode: 0, output: '' });
+    expect(stdout).toMatch(/Tests +5 passed/);
+  });
+
+  test('a run that is killed in the middle of a file leaves nothing after the next start', async () => {
+    await writeFile(join(shop, 'hanging.test.mts'), HANGING_TEST);
+    const run = start('npx vitest run hanging.test.mts', shop);
+    for await (const line of createInterface({ input: run.stderr ?? [] })) if (line.includes('HANGS')) break;
+    const processes = await descendantsOf(run.pid ?? 0);
+    expect([...processes.values()].join('\n')).toContain('postgres');
+    process.kill(-(run.pid ?? 0), 'SIGKILL');
+    expect(await survivorsOf(processes)).toEqual([]);
+    expect(await runShell(`cd ${shop} && npx vitest run app.test.mts`)).toMatchObject({ exitCode: 0 });
+    expect(directoriesOf(processes)).toEqual([]);
+  });
+
+  test.each(['SIGTERM', 'SIGINT', 'SIGKILL'] as const)(
+    'npx usher-testing ends with npx by %s, and leaves nothing',
+    async (signal) => {
+      const npx = start('exec npx usher-testing --env LOGIN_METHODS=email', shop);
+      const [line] = await once(createInterface({ input: npx.stdout ?? process.stdin }), 'line');
+      const { url, controlUrl, controlKey } = JSON.parse(line);
+      const processes = await descendantsOf(npx.pid ?? 0);
+      expect((await fetch(`${url}/readyz`)).status).toBe(200);
+      const headers = { authorization: `Bearer ${controlKey}`, 'content-type': 'application/json' };
+      const reply = await fetch(`${controlUrl}/clock/advance`, { method: 'POST', headers, body: '{"duration":"16m"}' });
+      expect({ status: reply.status, ...(await reply.json()) }).toMatchObject({ status: 200, now: expect.any(String) });
+      await endProcess(npx, signal);
+      expect(await survivorsOf(processes)).toEqual([]);
+      expect(directoriesOf(processes)).toEqual([]);
+      await expect(fetch(url)).rejects.toThrow();
+    },
+  );
+
+  test.each([
+    ['--env PUBLIC_URL=nonsense', 'PUBLIC_URL'],
+    ['--env nonsense', '--env must be NAME=VALUE'],
+    ['--at soon', '--at must be a time'],
+    ['--control-port 99999', '--control-port must be a port'],
+    ['--prot 1', 'usage: usher-testing'],
+    ['--database-url postgres://db.example.com/usher', 'loopback address'],
+  ])('npx usher-testing %s says what is wrong', async (options, message) => {
+    const { exitCode, stdout, stderr } = await runShell(`cd ${shop} && npx usher-testing ${options}`);
+    expect({ exitCode, stdout }).toEqual({ exitCode: 1, stdout: '' });
+    expect(stderr).toContain(`usher-testing: `);
+    expect(stderr).toContain(message);
+  });
+
+  test('it does not start in production', async () => {
+    const { exitCode, stderr } = await runShell(`cd ${shop} && npx usher-testing`, { NODE_ENV: 'production' });
+    expect({ exitCode, stderr }).toMatchObject({ exitCode: 1, stderr: expect.stringContaining('NODE_ENV=production') });
+  });
+});
+
+describe('many test files', () => {
+  const FILES = quickOrLong(6, 50);
+
+  test(`${FILES} at once on two workers cost little beside a migration`, {
+    timeout: INSTALL_TIMEOUT_MS,
+  }, async (context) => {
+    const project = await createDirectory();
+    await symlink(join(REPOSITORY, 'node_modules'), join(project, 'node_modules'));
+    const alias = { 'usher-testing/vitest': `${TESTING}/vitest.ts`, 'usher-testing': `${TESTING}/usher-testing.ts` };
+    const settings = { globalSetup: alias['usher-testing/vitest'], isolate: false, maxWorkers: 2 };
+    const config = `export default ${JSON.stringify({ resolve: { alias }, test: settings })}`;
+    await writeFile(join(project, 'vitest.config.mjs'), config);
+    for (let file = 0; file < FILES; file++) await writeFile(join(project, `${file}.test.mts`), TWENTY_LOGINS);
+
+    const migration = await measureCpu(`node --input-type=module --eval '
+      import { makeReady } from "${TESTING}/ready-directory.ts";
+      await makeReady("${project}/new", { cache: "${project}/cache" });'`);
+    const ready = await measureCpu(`cd ${project} && vitest run 0.test.mts`);
+    const all = await measureCpu(`cd ${project} && vitest run`);
+    expect(all.stdout).toMatch(new RegExp(`Test Files +${FILES} passed`));
+    const perFile = (all.seconds - ready.seconds) / (FILES - 1);
+    report(context, {
+      tried: `${FILES} test files with 20 logins each, on two workers`,
+      figures: `migration ${migration.seconds} s, one file ${ready.seconds} s, all ${all.seconds} s of CPU`,
+    });
+    expect(perFile / migration.seconds).toBeLessThan(MOST_PER_FILE);
+  });
+});
+
+/** Runs the line, and returns the CPU time of all processes that have ended in it. @throws Error if it fails */
+async function measureCpu(line: string): Promise<{ stdout: string; seconds: number }> {
+  const stdout = await runOrThrow(`( ${line} ) && times`);
+  // The second line is that of children.
+  const [user = 0, system = 0] = (stdout.trim().split('\n').at(-1) ?? '').split(' ').map((time) => {
+    const [, minutes, seconds] = /^(\d+)m([\d.]+)s$/.exec(time) ?? [];
+    return Number(minutes) * 60 + Number(seconds);
+  });
+  return { stdout, seconds: Number((user + system).toFixed(1)) };
+}
+
+/** Starts the command in a group of its own, with the Node of the repository and no variable of this run. */
+function start(command: string, directory: string): ChildProcess {
+  const env = { PATH: `${NODE_BIN}:${process.env.PATH}`, HOME: process.env.HOME };
+  return spawn('bash', ['-c', command], { cwd: directory, detached: true, env, stdio: ['ignore', 'pipe', 'pipe'] });
+}
+
+/** Returns the directories that test runs of these processes have in memory. */
+function directoriesOf(processes: ReadonlyMap<number, string>): string[] {
+  const names = readdirSync(SHARED_MEMORY);
+  return [...processes.keys()].flatMap((pid) => names.filter((name) => name.startsWith(`usher-tests-${pid}-`)));
+}
