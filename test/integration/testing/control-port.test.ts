@@ -1,6 +1,7 @@
 /** The control port of `npx usher-testing`: its members, and whom it refuses. The process: test/robustness/testing-package.test.ts. */
 import { afterAll, describe, expect, test } from 'vitest';
-import { openControlPort } from '../../../src/testing/control-port.ts';
+import { createControlMembers } from '../../../src/testing/control-members.ts';
+import { CONTROL_ERRORS, openControlPort } from '../../../src/testing/control-port.ts';
 import { startUsher } from '../../../src/testing/usher-testing.ts';
 import { openHttpClient, request } from '../../support/http.ts';
 
@@ -211,6 +212,13 @@ test('reads e-mails and the audit log, and empties both', async () => {
   await callOrThrow('/reset');
   expect(await callOrThrow('/audit-events')).toEqual({ auditEvents: [] });
   expect(await callOrThrow('/mails', { address: 'eve@example.com' })).toEqual({ mails: [] });
+});
+
+test('is documented with each path and each error', async () => {
+  const page = (await request(usher.url, { path: '/docs/testing' })).body;
+  for (const path of Object.keys(createControlMembers(usher))) expect(page).toContain(`<code>${path}</code>`);
+  for (const [reason, [status]] of Object.entries(CONTROL_ERRORS))
+    expect(page).toContain(`<td>${status}</td><td><code>${reason}</code></td>`);
 });
 
 test('answers before it stops', async () => {
