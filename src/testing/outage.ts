@@ -1,7 +1,9 @@
 /** What breaks a server in a test. */
+import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { reasonOf } from '../client/errors.ts';
 import type { TcpProxy } from './tcp-proxy.ts';
-import type { OutageKind } from './test-usher.ts';
+import type { OutageKind, TestUsher } from './test-usher.ts';
 
 /** How long the answer to each statement takes. */
 const SLOW_MS = 2_000;
@@ -9,6 +11,7 @@ const READY_MS = 30_000;
 
 export interface BreakableServer {
   readonly url: string;
+  readonly admin: Pick<TestUsher['admin'], 'deleteUser' | 'listApplications'>;
   /** Between the server and Postgres. */
   readonly proxy: TcpProxy;
   stop(): Promise<void>;
@@ -17,7 +20,7 @@ export interface BreakableServer {
 }
 
 /** Returns what ends the outage, and resolves when the server is ready again. */
-export async function beginOutage({ url, proxy, stop, start }: BreakableServer, kind: OutageKind) {
+export async function beginOutage({ url, admin, proxy, stop, start }: BreakableServer, kind: OutageKind) {
   const hold = (milliseconds: number) => {
     proxy.holdMs = milliseconds;
   };
@@ -32,7 +35,7 @@ export async function beginOutage({ url, proxy, stop, start }: BreakableServer, 
   let ended: Promise<void> | undefined;
   const endOnce = async () => {
     await end();
-    await waitUntilReady(url);
+    await waitUntil(async () => (await isReady(url)) && (await canCall(admin)));
   };
   return {
     [Symbol.asyncDispose]() {
@@ -42,19 +45,25 @@ export async function beginOutage({ url, proxy, stop, start }: BreakableServer, 
   };
 }
 
-async function waitUntilReady(url: string): Promise<void> {
+async function waitUntil(isSo: () => Promise<boolean>): Promise<void> {
   const until = performance.now() + READY_MS;
-  for (;;) {
-    const status = await fetch(`${url}/readyz`).then(
-      async (response) => {
-        await response.body?.cancel();
-        return response.status;
-      },
-      () => undefined,
-    );
-    if (status === 200) return;
-    if (performance.now() > until)
-      throw new Error(`Usher is not ready ${READY_MS / 1_000} s after the outage: ${status}`);
+  while (!(await isSo())) {
+    if (performance.now() > until) throw new Error(`Usher is not ready ${READY_MS / 1_000} s after the outage`);
     await sleep(10);
   }
+}
+
+async function isReady(url: string): Promise<boolean> {
+  const response = await fetch(`${url}/readyz`).catch(() => undefined);
+  await response?.body?.cancel();
+  return response?.status === 200;
+}
+
+/** Readiness has a connection of its own. Those on which calls read and write are opened half a second later. */
+async function canCall(admin: BreakableServer['admin']): Promise<boolean> {
+  const calls = [admin.listApplications({ pageSize: 1 }), admin.deleteUser({ userId: randomUUID() })];
+  const [read, written] = await Promise.allSettled(calls);
+  return (
+    read?.status === 'fulfilled' && written?.status === 'rejected' && reasonOf(written.reason) === 'USER_NOT_FOUND'
+  );
 }

@@ -59,6 +59,7 @@ function describePackage() {
     license,
     type: 'module',
     engines: { node: '>=24' },
+    bin: { 'usher-testing': './src/testing/command.js' },
     exports: { '.': entry('usher-testing'), './vitest': entry('vitest') },
     dependencies,
     optionalDependencies,

@@ -116,7 +116,7 @@ export async function startTestUsher(options: StartUsherOptions = {}, onFailure?
     signIn: (authUrl, user, how) => signIn(parts, authUrl, user, how),
     mails: mailReader.list,
     nextMail: mailReader.next,
-    outage: (kind) => beginOutage({ url, proxy, stop, start }, kind),
+    outage: (kind) => beginOutage({ url, admin, proxy, stop, start }, kind),
     settle: () => settle(parts),
     async receiveWebhooks(application, types) {
       const inbox = await openInbox(usher, application, types);
