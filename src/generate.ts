@@ -133,7 +133,7 @@ const TEST_FILES = [
   {
     title: 'Single-page app',
     file: 'single-page/page.spec.ts',
-    setup: setUpVitest('page.test.mts', ' playwright-core').replace('npx', 'CHROMIUM_PATH=/usr/bin/chromium npx'),
+    setup: setUpVitest('page.test.mts', ' playwright-core'),
   },
   {
     title: 'Python over gRPC',

@@ -25,7 +25,7 @@ beforeAll(async () => {
   const vite = await createServer({ root: import.meta.dirname, configFile: false, server, logLevel: 'error' });
   stack.defer(() => vite.close());
   await vite.listen();
-  browser = await chromium.launch({ executablePath: process.env.CHROMIUM_PATH });
+  browser = await chromium.launch({ executablePath: process.env.CHROMIUM_PATH ?? '/usr/bin/chromium' });
   stack.defer(() => browser.close());
 });
 afterAll(() => stack.disposeAsync());
