@@ -224,6 +224,7 @@ function writeExamples(): void {
   writeReaders('message-readers', MESSAGE_READER_FILES);
   writeReaders('session-readers', SESSION_READER_FILES);
   writeJson('test-files', {
+    first: readExample('testing/login.spec.ts'),
     shared: ['vitest.config.ts', 'browser.ts'].map((name) => ({ name, text: readExample(`testing/${name}`) })),
     tests: TEST_FILES.map(({ title, file, setup }) => ({ title, setup, text: toShop(readExample(file)) })),
   });

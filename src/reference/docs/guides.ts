@@ -14,7 +14,7 @@ import { OPENID_GUIDE } from './openid-guide.ts';
 import { OPERATING_GUIDE } from './operating-guide.ts';
 import { QUICK_STARTS } from './quick-starts.ts';
 import { SESSION_GUIDE } from './session-guide.ts';
-import { TESTING_GUIDES } from './testing-guide.ts';
+import { CONTROL_PORT, TESTING_CLOCK, TESTING_GUIDE, TESTING_MEMBERS } from './testing-guide.ts';
 import { renderCodeBlock, renderTable, renderText } from './text.ts';
 import { ADVICE, TROUBLESHOOTING } from './troubleshooting.ts';
 import { WEBHOOK_GUIDE } from './webhook-guide.ts';
@@ -229,7 +229,12 @@ ${FLOW}`,
     path: 'docs/testing',
     title: 'Testing',
     intro: html`<p class="lead">The real Usher in your tests, with a clock that you move, a mailbox and outages. Nothing sleeps.</p>`,
-    guides: TESTING_GUIDES,
+    guides: [
+      { id: 'testing', title: 'Test your application', body: TESTING_GUIDE },
+      { id: 'testing-members', title: 'What a test can do', body: TESTING_MEMBERS },
+      { id: 'testing-clock', title: 'The clock', body: TESTING_CLOCK },
+      { id: 'control-port', title: 'Other languages', body: CONTROL_PORT },
+    ],
   },
   {
     path: 'docs/operating',

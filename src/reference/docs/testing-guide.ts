@@ -1,21 +1,7 @@
 /** The guides to tests of applications. The files are in `test/examples`, and tests run each. */
 import testFiles from '../../../gen/test-files.json' with { type: 'json' };
 import { html } from '../../http/html.ts';
-import type { Guide } from './guides.ts';
 import { renderCodeBlock, renderTable } from './text.ts';
-
-const FIRST_TEST = `import { startUsher } from 'usher-testing';
-import { expect, test } from 'vitest';
-
-test('Ada signs in', async () => {
-  await using usher = await startUsher();
-  const { client, clientId } = await usher.createApplication();
-  const login = { clientId, redirectUri: 'http://127.0.0.1/callback', state: 'random' };
-  const { authUrl } = await client.auth.generateAuthUrl(login);
-  const { authToken } = await usher.signIn(authUrl, 'ada@example.com');
-  const { user } = await client.auth.exchangeToken({ authToken });
-  expect(user?.email).toBe('ada@example.com');
-});`;
 
 const START_CONTROL_PORT = `npx usher-testing --env LOGIN_METHODS=email
 {"url":"http://localhost:41231","adminKey":"…","controlUrl":"http://127.0.0.1:41232","controlKey":"…"}
@@ -25,8 +11,8 @@ curl "$CONTROL_URL/clock/advance" -H "Authorization: Bearer $CONTROL_KEY" \\
 
 const code = (text: string) => renderCodeBlock(text, { marksVariables: false });
 
-const TESTING_GUIDE = html`<p>The package <code>usher-testing</code> has Usher itself, and a Postgres. Each test file gets a server with a database of its own in a fraction of a second, on a free port of this machine. It does not start with <code>NODE_ENV=production</code>, and nothing in a production Usher knows it.</p>
-${code(FIRST_TEST)}
+export const TESTING_GUIDE = html`<p>The package <code>usher-testing</code> has Usher itself, and a Postgres. Each test file gets a server with a database of its own in a fraction of a second, on a free port of this machine. It does not start with <code>NODE_ENV=production</code>, and nothing in a production Usher knows it.</p>
+${code(testFiles.first)}
 <p>Two files serve all tests in JavaScript. With the first, Postgres starts once for all test files:</p>
 ${testFiles.shared.map(({ name, text }) => html`<details><summary>${name}</summary>${code(text)}</details>\n`)}
 <p>Below is a test file for each of the <a href="#quick-starts">quick starts</a>. Begin in a clone of Usher. <code>../shop</code> has the application.</p>
@@ -85,11 +71,11 @@ const OPTIONS = renderTable(
   ],
 );
 
-const CLOCK = html`<p><code>usher.clock</code> runs with real time until you <code>freeze()</code> it; <code>run()</code> lets it go on. <code>advance('16m')</code> and <code>set(date)</code> move it, forwards only. A duration is a number of milliseconds, or <code>90s</code>, <code>16m</code>, <code>12h</code>, <code>90d</code>.</p>
+export const TESTING_CLOCK = html`<p><code>usher.clock</code> runs with real time until you <code>freeze()</code> it; <code>run()</code> lets it go on. <code>advance('16m')</code> and <code>set(date)</code> move it, forwards only. A duration is a number of milliseconds, or <code>90s</code>, <code>16m</code>, <code>12h</code>, <code>90d</code>.</p>
 <p>When <code>advance</code> has resolved, everything is as if that time had passed: sessions, codes, keys and grants have expired, webhooks were tried again when they were due, and the jobs have run. Timeouts of calls stay real.</p>
 <p><code>usher.clock.follow(vi)</code> sets the <code>Date</code> of the test to Usher’s, at once and after every move. A token that Usher issued at 10:16 is not valid yet where it is 10:00. In Playwright: <code>page.clock.setSystemTime(usher.clock.now())</code>.</p>`;
 
-const CONTROL_PORT = html`<p><code>npx usher-testing</code> starts the same server for tests in other languages. It prints a line of JSON when it is ready. <code>--env</code>, <code>--applications</code>, <code>--at</code>, <code>--log</code> and <code>--database-url</code> are the options above. It ends on SIGTERM, on SIGINT, by <code>/stop</code>, and with the process that has started it.</p>
+export const CONTROL_PORT = html`<p><code>npx usher-testing</code> starts the same server for tests in other languages. It prints a line of JSON when it is ready. <code>--env</code>, <code>--applications</code>, <code>--at</code>, <code>--log</code> and <code>--database-url</code> are the options above. It ends on SIGTERM, on SIGINT, by <code>/stop</code>, and with the process that has started it.</p>
 ${renderCodeBlock(START_CONTROL_PORT)}
 <p>Each member has a path, and takes its parameters as JSON over POST:</p>
 ${renderTable(
@@ -124,16 +110,7 @@ ${renderTable(
   ],
 )}`;
 
-export const TESTING_GUIDES: readonly Guide[] = [
-  { id: 'testing', title: 'Test your application', body: TESTING_GUIDE },
-  {
-    id: 'testing-members',
-    title: 'What a test can do',
-    body: html`<p><code>await using usher = await startUsher(options)</code> stops the server at the end of the block, and drops its database. What it answers has these members:</p>
+export const TESTING_MEMBERS = html`<p><code>await using usher = await startUsher(options)</code> stops the server at the end of the block, and drops its database. What it answers has these members:</p>
 ${MEMBERS}
 <p>It takes these options:</p>
-${OPTIONS}`,
-  },
-  { id: 'testing-clock', title: 'The clock', body: CLOCK },
-  { id: 'control-port', title: 'Other languages', body: CONTROL_PORT },
-];
+${OPTIONS}`;

@@ -1,0 +1,2 @@
+/** The first test that /docs/testing shows. */
+import '../../examples/testing/login.spec.ts';
