@@ -1,5 +1,6 @@
 /** What a file does to the database: each field, keys, groups, logos, and what becomes of entries. */
 import { afterEach, describe, expect, test } from 'vitest';
+import { applicationRules } from '../../../src/domain/applications/create-application.ts';
 import { deriveApplicationId } from '../../../src/modules/declared/parse-applications-file.ts';
 import { cloneDatabase } from '../../support/database.ts';
 import { fileOf, GRAFANA, newDeclaredKey, openDeclaredFixture } from '../../support/declared-fixture.ts';
@@ -61,6 +62,35 @@ const FIELDS: Readonly<Record<string, readonly [value: unknown, column: string, 
   };
 
 describe('each field', () => {
+  test('of an application is in the table', () => {
+    expect(['name', 'redirectUris', ...Object.keys(FIELDS)].sort()).toEqual(Object.keys(applicationRules).sort());
+  });
+
+  test('of a group and of a key has its default once it is absent', async () => {
+    const { key } = newDeclaredKey('first');
+    const textOf = (group: object, ofKey: object) =>
+      JSON.stringify({
+        groups: [{ name: 'editors', ...group }],
+        applications: [{ ...GRAFANA, keys: [{ ...key, ...ofKey }] }],
+      });
+    const read = async () => [
+      ...(await sql`select display_name from groups`),
+      ...(await sql`select use, expires_at from api_keys`),
+    ];
+    const byDefault = [{ display_name: null }, { use: 'API', expires_at: null }];
+    await declared.apply(textOf({}, {}));
+    expect(await read()).toEqual(byDefault);
+    const changed = textOf({ displayName: 'Editors' }, { use: 'CLIENT_SECRET', expiresAt: '2099-01-01T00:00:00Z' });
+    expect(await declared.plan(changed)).toBe('group editors: displayName none → "Editors"\ngrafana: keys ~1\n');
+    await declared.apply(changed);
+    expect(await read()).toEqual([
+      { display_name: 'Editors' },
+      { use: 'CLIENT_SECRET', expires_at: new Date('2099-01-01T00:00:00Z') },
+    ]);
+    await declared.apply(`${textOf({}, {})}\n`);
+    expect(await read()).toEqual(byDefault);
+  });
+
   test.each(Object.entries(FIELDS))('%s is set, and has its default once it is absent', async (field, row) => {
     const [value, column, stored, byDefault] = row;
     await declared.apply(fileOf(GRAFANA));
