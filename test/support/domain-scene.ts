@@ -73,18 +73,29 @@ export async function openDomain() {
 
   /** The applications that a call has told of messages. */
   const told: string[] = [];
-  /** Returns a call at an instant by that clock. */
-  const callAt = (now = NOW): Call => ({
-    run: withAudit(database.within(Number.POSITIVE_INFINITY), { ...BY_USHER, action: 'test', now }),
-    now,
-    onMessage: (applicationId) => void told.push(applicationId),
-  });
-  const callOf = (id: string, settings: Partial<Application> = {}, now = NOW): ApplicationCall => ({
-    ...callAt(now),
+  /**
+   * Returns a call at an instant by that clock.
+   *
+   * @param meanwhile runs once, after the first statement
+   */
+  const callAt = (now = NOW, meanwhile?: () => PromiseLike<unknown>): Call => {
+    const inner = withAudit(database.within(Number.POSITIVE_INFINITY), { ...BY_USHER, action: 'test', now });
+    let waiting = meanwhile;
+    const run: Call['run'] = async (statement, parameters) => {
+      const rows = await inner(statement, parameters);
+      const next = waiting;
+      waiting = undefined;
+      await next?.();
+      return rows;
+    };
+    return { run, now, onMessage: (applicationId) => void told.push(applicationId) };
+  };
+  const callOf = (id: string, settings: Partial<Application> = {}, call = callAt()): ApplicationCall => ({
+    ...call,
     application: { id, name: '', clientId: '', redirectUris: [], ...settings },
   });
   return {
-    ...{ sql, insert, callAt, callOf, database },
+    ...{ sql, insert, callAt, callOf, database, url: clone.url },
     /** Returns the applications that were told of messages since the last look. */
     readTold: () => told.splice(0),
     createUser: async (given: Columns = {}) => (await insert('users', given)).id,

@@ -15,6 +15,7 @@ import { check, optional, type Unchecked } from '../core/validation.ts';
 import { cursorRule, type PageTokens } from '../pages/list.ts';
 import { ENDINGS } from './endings.ts';
 
+// Equivalent: limit: nobody has so many applications
 const MAX_APPLICATIONS = 10_000;
 const MAX_AGE_MS = 20 * 60_000;
 /** More rows become one that makes readers ask again. */
@@ -68,6 +69,7 @@ export class Revocations {
   async #readAll(applicationId: string, keys: readonly string[]): Promise<ReadonlyMap<string, Answer>> {
     // First, and by itself: what has committed between the two is then in the rows.
     const [present] = await this.#run(selectPresent, {});
+    // Equivalent: guard: there is always one row
     if (!present) throw new Error('Postgres does not tell its time');
     const until = { epoch: present.epoch, at: present.at.getTime(), oldestAt: present.oldestAt.getTime() };
     const starts = keys.map((key) => this.#startOf(JSON.parse(key), until));
@@ -91,10 +93,9 @@ function rowsFrom(rows: readonly Revocation[], start: number | null | undefined)
   if (start === undefined) return undefined;
   if (start === null) return [];
   const own = rows.filter(({ changedAt }) => changedAt.getTime() >= start);
-  const [newest] = own;
-  if (!newest || own.length <= MAX_ROWS) return own;
-  const last = Math.max(...own.map(({ cutoffAt }) => cutoffAt.getTime()));
-  return [{ ...newest, userId: null, grantId: null, cutoffAt: new Date(last) }];
+  if (own.length <= MAX_ROWS) return own;
+  const latest = (column: 'cutoffAt' | 'changedAt') => new Date(Math.max(...own.map((row) => row[column].getTime())));
+  return [{ userId: null, grantId: null, cutoffAt: latest('cutoffAt'), changedAt: latest('changedAt') }];
 }
 
 /**
@@ -118,9 +119,9 @@ export async function listRevocations(
 
 function open(pageTokens: PageTokens, since: string, scope: readonly string[]): Known {
   const found = pageTokens.find(since, scope);
-  const [, oldestAt, epoch] = /^(\d+) (.+)$/.exec(found?.id ?? '') ?? [];
-  if (!found || epoch === undefined) throw new ServiceError('CURSOR_EXPIRED');
-  return { epoch, at: found.at.getTime(), oldestAt: Number(oldestAt) };
+  if (!found) throw new ServiceError('CURSOR_EXPIRED');
+  const [oldestAt, ...epoch] = found.id.split(' ');
+  return { epoch: epoch.join(' '), at: found.at.getTime(), oldestAt: Number(oldestAt) };
 }
 
 /**
@@ -128,7 +129,10 @@ function open(pageTokens: PageTokens, since: string, scope: readonly string[]): 
  * there, and its clock is another one.
  */
 const selectPresent = statement('select_present', { at: t.instant, oldestAt: t.instant, epoch: t.text })`
-  select statement_timestamp() as at, least(min(a.xact_start), statement_timestamp()) as oldest_at,
+  select statement_timestamp() as at, least(min(a.xact_start),
+      -- Equivalent: argument: only without track_activities, no transaction has a start
+      statement_timestamp()) as oldest_at,
+    -- Equivalent: argument: all are the same
     concat_ws(' ', extract(epoch from pg_postmaster_start_time()), max(a.datid),
       pg_relation_filenode('session_cutoffs'::regclass)) as epoch
   from pg_stat_activity own join pg_stat_activity a on a.datid = own.datid and a.usesysid = own.usesysid
@@ -139,4 +143,6 @@ const selectRevocations = statement('select_revocations', REVOCATION)`
   select * from (${sql.join(
     ENDINGS.map(({ rows }) => rows),
     sql` union all `,
-  )}) as ended order by changed_at desc limit ${sql.raw(String(MAX_ROWS + 1))}`;
+  )}) as ended order by changed_at desc
+  -- Equivalent: limit: one row too many suffices
+  limit ${sql.raw(String(MAX_ROWS + 1))}`;

@@ -12,6 +12,7 @@ import { lastSignIn, type Session, sessionColumns } from './session.ts';
 /** The oldest answer that a caller can accept. */
 export const MAX_STALENESS_MS = 5_000;
 
+// Equivalent: limit: nobody counts so many
 const MAX_REVOKED = 100_000;
 
 /**
