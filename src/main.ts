@@ -16,9 +16,11 @@ import { ALL_SETTINGS, type FullConfig, MODULES, readFullConfig } from './module
 import { portsOfModules } from './modules/open-modules.ts';
 import { Progress } from './progress.ts';
 import { startServer } from './server.ts';
-import { closeWithParent, createShutdown } from './shutdown.ts';
+import { createShutdown } from './shutdown.ts';
 
 const SETTING_NAMES = Object.values(ALL_SETTINGS).map(({ name }) => name);
+
+const PARENT_CHECK_MS = 500;
 
 if (existsSync('.env')) loadEnvFile('.env');
 
@@ -147,4 +149,14 @@ async function openMetrics({ metricsHost: host, metricsPort: port }: Config, log
   if (port === undefined) return undefined;
   const { openMetricsServer } = await import('./metrics/metrics-server.ts');
   return openMetricsServer({ host, port, logger }).catch(nameSettings('METRICS_HOST', 'METRICS_PORT'));
+}
+
+/**
+ * Calls `close` when the parent has changed: npm does not forward the signal that ends it, so its end is the only sign.
+ */
+function closeWithParent(close: () => void): void {
+  const parent = process.ppid;
+  setInterval(() => {
+    if (process.ppid !== parent) close();
+  }, PARENT_CHECK_MS).unref();
 }

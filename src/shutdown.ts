@@ -6,7 +6,6 @@ import { flushLog } from './log.ts';
 const CLOSE_TIMEOUT_MS = 5_000;
 /** How long writing the last log lines may take. */
 const LOG_TIMEOUT_MS = 2_000;
-const PARENT_CHECK_MS = 500;
 
 /** Returns a function that shuts this process down with an exit code. Further calls have no effect. */
 export function createShutdown(
@@ -29,14 +28,4 @@ async function exit(code: number, logger: Logger): Promise<void> {
   // `process.exit` waits until the log is written, which is for ever if nobody reads it.
   if (!(await flushLog(logger, LOG_TIMEOUT_MS))) process.kill(process.pid, 'SIGKILL');
   process.exit(code);
-}
-
-/**
- * Calls `close` when the parent has changed: npm does not forward the signal that ends it, so its end is the only sign.
- */
-export function closeWithParent(close: () => void): void {
-  const parent = process.ppid;
-  setInterval(() => {
-    if (process.ppid !== parent) close();
-  }, PARENT_CHECK_MS).unref();
 }

@@ -1,8 +1,8 @@
 #!/usr/bin/env node
 /** `npx usher-testing`: Usher with a control port, for tests in other languages. */
+import { fstatSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { describeFailure } from '../database/connection/start-failure.ts';
-import { closeWithParent } from '../shutdown.ts';
 import { openControlPort } from './control-port.ts';
 import type { StartUsherOptions } from './test-usher.ts';
 import { startUsher } from './usher-testing.ts';
@@ -13,6 +13,8 @@ const USAGE = `usage: usher-testing [--env NAME=VALUE]… [--applications FILE] 
 Prints a line of JSON when it is ready: url, adminKey, controlUrl, controlKey.
 `;
 
+const STDIN = 0;
+
 const LOGS = ['silent', 'failures', 'all'] as const;
 
 try {
@@ -22,18 +24,27 @@ try {
   process.exitCode = 1;
 }
 
-/** Runs until a signal, `/stop`, or the end of what has started it. @throws Error */
+/**
+ * Runs until a signal, `/stop`, or the end of standard input if that is a pipe: it ends with what holds the other end,
+ * whatever ends that. @throws Error
+ */
 async function run(given: readonly string[]): Promise<void> {
   const { controlPort, ...options } = readOptions(given);
   const stopping = Promise.withResolvers<void>();
   const stop = () => stopping.resolve();
   for (const signal of ['SIGTERM', 'SIGINT']) process.on(signal, stop);
-  closeWithParent(stop);
+  if (isPipe(STDIN)) process.stdin.once('end', stop).once('error', stop).resume();
   await using usher = await startUsher(options);
   await using control = await openControlPort(usher, { port: controlPort, stop });
   const started = { url: usher.url, adminKey: usher.adminKey, controlUrl: control.url, controlKey: control.key };
   process.stdout.write(`${JSON.stringify(started)}\n`);
   await stopping.promise;
+  process.stdin.destroy();
+}
+
+function isPipe(descriptor: number): boolean {
+  const status = fstatSync(descriptor);
+  return status.isFIFO() || status.isSocket();
 }
 
 function readOptions(given: readonly string[]): StartUsherOptions & { readonly controlPort: number } {

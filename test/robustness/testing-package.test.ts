@@ -85,9 +85,9 @@ describe.skipIf(lacks('NPM_REGISTRY'))("in a stranger's application", () => {
     expect(directoriesOf(processes)).toEqual([]);
   });
 
-  test.each(['SIGTERM', 'SIGINT', 'SIGKILL'] as const)(
-    'npx usher-testing ends with npx by %s, and leaves nothing',
-    async (signal) => {
+  test.each(['SIGTERM', 'SIGINT', 'the end of its input'] as const)(
+    'npx usher-testing ends by %s, and leaves nothing',
+    async (end) => {
       const npx = start('exec npx usher-testing --env LOGIN_METHODS=email', shop);
       const [line] = await once(createInterface({ input: npx.stdout ?? process.stdin }), 'line');
       const { url, controlUrl, controlKey } = JSON.parse(line);
@@ -99,7 +99,8 @@ describe.skipIf(lacks('NPM_REGISTRY'))("in a stranger's application", () => {
         status: 200,
         answer: { now: expect.any(String) },
       });
-      await endProcess(npx, signal);
+      if (end === 'the end of its input') npx.stdin?.end();
+      else await endProcess(npx, end);
       expect(await survivorsOf(processes)).toEqual([]);
       expect(directoriesOf(processes)).toEqual([]);
       await expect(fetch(url)).rejects.toThrow();
@@ -169,7 +170,7 @@ async function measureCpu(line: string): Promise<{ stdout: string; seconds: numb
 /** Starts the command in a group of its own, with the Node of the repository and no variable of this run. */
 function start(command: string, directory: string): ChildProcess {
   const env = { PATH: `${NODE_BIN}:${process.env.PATH}`, HOME: process.env.HOME };
-  return spawn('bash', ['-c', command], { cwd: directory, detached: true, env, stdio: ['ignore', 'pipe', 'pipe'] });
+  return spawn('bash', ['-c', command], { cwd: directory, detached: true, env, stdio: 'pipe' });
 }
 
 /** Returns the directories that test runs of these processes have in memory. */

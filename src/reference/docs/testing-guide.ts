@@ -75,7 +75,7 @@ export const TESTING_CLOCK = html`<p><code>usher.clock</code> runs with real tim
 <p>When <code>advance</code> has resolved, everything is as if that time had passed: sessions, codes, keys and grants have expired, webhooks were tried again when they were due, and the jobs have run. Timeouts of calls stay real.</p>
 <p><code>usher.clock.follow(vi)</code> sets the <code>Date</code> of the test to Usher’s, at once and after every move. A token that Usher issued at 10:16 is not valid yet where it is 10:00. In Playwright: <code>page.clock.setSystemTime(usher.clock.now())</code>.</p>`;
 
-export const CONTROL_PORT = html`<p><code>npx usher-testing</code> starts the same server for tests in other languages. It prints a line of JSON when it is ready. <code>--env</code>, <code>--applications</code>, <code>--at</code>, <code>--log</code> and <code>--database-url</code> are the options above. It ends on SIGTERM, on SIGINT, by <code>/stop</code>, and with the process that has started it.</p>
+export const CONTROL_PORT = html`<p><code>npx usher-testing</code> starts the same server for tests in other languages. It prints a line of JSON when it is ready. <code>--env</code>, <code>--applications</code>, <code>--at</code>, <code>--log</code> and <code>--database-url</code> are the options above. It ends on SIGTERM, on SIGINT, by <code>/stop</code>, and at the end of its standard input if that is a pipe: then it ends with the tests, however these end.</p>
 ${renderCodeBlock(START_CONTROL_PORT)}
 <p>Each member has a path, and takes its parameters as JSON over POST:</p>
 ${renderTable(

@@ -20,6 +20,9 @@ var usher struct{ URL, ControlURL, ControlKey string }
 
 func TestMain(m *testing.M) {
 	process := exec.Command("npx", "usher-testing")
+	// With a pipe for its input, it ends with the tests, however these end.
+	input, err := process.StdinPipe()
+	check(err)
 	output, err := process.StdoutPipe()
 	check(err)
 	check(process.Start())
@@ -37,7 +40,7 @@ func TestMain(m *testing.M) {
 
 	code := m.Run()
 	server.Close()
-	call("/stop", "{}")
+	input.Close()
 	process.Wait()
 	os.Exit(code)
 }

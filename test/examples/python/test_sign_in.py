@@ -15,7 +15,9 @@ class Usher:
     """The members of the package, by their paths on the control port."""
 
     def __init__(self):
-        self.process = subprocess.Popen(["npx", "usher-testing"], stdout=subprocess.PIPE, text=True)
+        # With a pipe for its input, it ends with the tests, however these end.
+        pipe = subprocess.PIPE
+        self.process = subprocess.Popen(["npx", "usher-testing"], stdin=pipe, stdout=pipe, text=True)
         self.started = json.loads(self.process.stdout.readline())
         self.url = self.started["url"]
 
@@ -26,8 +28,7 @@ class Usher:
             return json.load(reply)
 
     def stop(self):
-        self.call("/stop")
-        self.process.communicate()
+        self.process.communicate()  # closes the pipe, and waits
 
 
 class NoRedirects(HTTPRedirectHandler):
