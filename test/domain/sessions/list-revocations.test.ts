@@ -131,8 +131,8 @@ test('a row that is written again is told again, although its cut-off stays', as
   const since = await begin(revocations);
   await pause(5);
   expect((await read(revocations, since)).userIds).not.toContain(id);
-  await sql`update session_cutoffs set cutoff_at = cutoff_at - interval '1 hour', changed_at = statement_timestamp()
-    where user_id = ${id}`;
+  const hourAgo = new Date(Date.now() - 60 * MINUTE);
+  await sql`update session_cutoffs set cutoff_at = ${hourAgo}, changed_at = statement_timestamp() where user_id = ${id}`;
   expect((await read(revocations, since)).userIds).toContain(id);
 });
 
@@ -140,9 +140,11 @@ test('what a slow statement has just begun to write is within the window', async
   const revocations = new Revocations(run, 5_000);
   const since = await begin(revocations);
   const id = await insertCutoff();
-  await sql`update session_cutoffs set changed_at = changed_at - interval '6900 ms' where user_id = ${id}`;
+  const change = (ms: number) =>
+    sql`update session_cutoffs set changed_at = ${new Date(since.at + ms)} where user_id = ${id}`;
+  await change(-6_900);
   expect((await read(revocations, since)).userIds).toContain(id);
-  await sql`update session_cutoffs set changed_at = changed_at - interval '1 minute' where user_id = ${id}`;
+  await change(-MINUTE);
   expect((await read(revocations, since)).userIds).not.toContain(id);
 });
 
