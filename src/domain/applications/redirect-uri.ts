@@ -41,7 +41,8 @@ export function isRegistered(
 /**
  * Returns the condition that the redirect URI of a login intent is still registered, as `isRegistered` compares. It
  * holds for logins that lead elsewhere: to a device, to a client other than the application, or to Usher's own pages,
- * which register none. In an update, Citus refuses functions of columns that are only stable, as `array_to_string` is.
+ * which register none. An update of distributed tables takes no function of columns that is only stable, as
+ * `array_to_string` is.
  *
  * @param intent the row of `login_intents`
  * @param application the row of `applications`
