@@ -1,13 +1,24 @@
 /** Clients of OpenID Connect that one file configures, and what a change of the file ends, on two replicas. */
+import { hash } from 'node:crypto';
 import { afterAll, describe, expect, test } from 'vitest';
 import { deriveApplicationId } from '../../../../src/modules/declared/parse-applications-file.ts';
 import { newDeclaredKey, openDeclaredFixture } from '../../../support/declared-fixture.ts';
+import { holdLock, waitForLockOf } from '../../../support/lock.ts';
 import { createRsaJwk } from '../../../support/oidc.ts';
-import { basicOf, getUserinfo, post, redeem, refresh, signInForCode } from '../../../support/oidc-client.ts';
+import {
+  basicOf,
+  createOidcTenant,
+  getUserinfo,
+  post,
+  redeem,
+  refresh,
+  signInForCode,
+} from '../../../support/oidc-client.ts';
 import {
   adminClient,
   beginSession,
   clientsOf,
+  createLoginIntent,
   createTestUser,
   logIn,
   REDIRECT_URI,
@@ -64,21 +75,22 @@ test('a client that a file has configured signs people in, and its key opens the
   await declared.apply('{}');
 });
 
-const NARROWED: Readonly<Record<string, Entry>> = {
-  'the group leaves access': { access: [] },
-  'the group is only seen': { access: [{ group: 'editors', inClaim: true }] },
-  'another group has access': { access: [{ group: 'readers', allowsAccess: true }] },
+const NARROWED: Readonly<Record<string, readonly [change: Entry, before?: Entry]>> = {
+  'the group leaves access': [{ access: [] }],
+  'the group is only seen': [{ access: [{ group: 'editors', inClaim: true }] }],
+  'another group has access': [{ access: [{ group: 'readers', allowsAccess: true }] }],
+  'the application becomes restricted': [{ restrictAccess: true }, { restrictAccess: false, access: [] }],
 };
 
 describe('access that is narrowed', () => {
-  test.each(Object.entries(NARROWED))('%s: ends sessions, tokens and codes', async (_, change) => {
-    const { apply, tenant, user } = await declareClient();
+  test.each(Object.entries(NARROWED))('%s: ends sessions, tokens and codes', async (_, [change, before = {}]) => {
+    const { apply, tenant, user } = await declareClient(before);
     const stays = await createTestUser(service);
     await admin.addApplicationUser({ applicationId: tenant.id, userId: stays.id });
     const [session, kept] = [await beginSession(service, tenant, user), await beginSession(service, tenant, stays)];
     const { body } = await redeem(service, tenant, await signInForCode(service, tenant, user));
     const code = await signInForCode(service, tenant, user);
-    await apply(change);
+    await apply({ ...before, ...change });
     for (const at of [service, replica]) {
       const { sessions } = clientsOf(at, tenant);
       const isActive = async (sessionId: string) =>
@@ -106,21 +118,23 @@ describe('access that is narrowed', () => {
   });
 });
 
-test('a key that leaves or expires ends on both replicas, with tokens of its machine', async () => {
+test.each<[string, Entry[]]>([
+  ['leaves', []],
+  ['expires', [{ expiresAt: '2001-01-01T00:00:00Z' }]],
+])('a key that %s ends on both replicas, with tokens of its machine', async (_, ended) => {
+  const resource = `https://api-${count}.test/`;
   const { apply, tenant, key } = await declareClient({
-    resourceUri: 'https://api.test/',
+    resourceUri: resource,
     resourceScopes: [{ name: 'read', description: 'Read' }],
     machineClientIds: [`client-${count}`],
   });
-  const ask = () =>
-    post(service, '/oidc/token', { grant_type: 'client_credentials', resource: 'https://api.test/' }, basicOf(tenant));
-  const { body } = await ask();
+  const { body } = await post(service, '/oidc/token', { grant_type: 'client_credentials', resource }, basicOf(tenant));
   const introspect = async (at: { url: string }, apiKey: string) =>
     (await post(at, '/oidc/introspect', { token: body.access_token ?? '' }, basicOf({ ...tenant, apiKey }))).body;
   const second = newDeclaredKey('second');
-  await apply({ keys: [key, second.key], machineClientIds: [tenant.clientId] });
+  await apply({ keys: [key, second.key] });
   expect(await introspect(replica, second.apiKey)).toMatchObject({ active: true });
-  await apply({ keys: [second.key], machineClientIds: [tenant.clientId] });
+  await apply({ keys: [...ended.map((change) => ({ ...key, ...change })), second.key] });
   for (const at of [service, replica]) {
     const isKnown = () =>
       clientsOf(at, tenant)
@@ -132,6 +146,87 @@ test('a key that leaves or expires ends on both replicas, with tokens of its mac
     await expect.poll(isKnown, WITHIN).toBe(false);
     await expect.poll(() => introspect(at, second.apiKey), WITHIN).toMatchObject({ active: false });
   }
+});
+
+test('a digest of something that has not the form of a key opens nothing', async () => {
+  const weak = 'correct horse battery staple';
+  const { tenant } = await declareClient({ keys: [{ name: 'weak', sha256: hash('sha256', weak, 'hex') }] });
+  await expect(clientsOf(service, { apiKey: weak }).users.listUsers({})).rejects.toThrow('Invalid API key');
+  const { status } = await post(service, '/oidc/token', {}, basicOf({ ...tenant, apiKey: weak }));
+  expect(status).toBe(401);
+});
+
+test('an application in use that the file adopts and changes keeps what is signed in', async () => {
+  const tenant = await createOidcTenant(service);
+  const { id: applicationId } = tenant;
+  await admin.updateApplication({ applicationId, restrictAccess: true, messageFeed: true });
+  const user = await createTestUser(service, { applicationIds: [applicationId] });
+  const session = await beginSession(service, tenant, user);
+  const { body } = await redeem(service, tenant, await signInForCode(service, tenant, user));
+  const [code, authToken] = [await signInForCode(service, tenant, user), await logIn(service, tenant, user)];
+  const loginIntentId = await createLoginIntent(service, tenant);
+  const cutoffs = await service.database.sql`select * from session_cutoffs`;
+  const { groups, applications } = JSON.parse(await declared.export());
+  const isAdopted = ({ id }: { id?: string }) => id === applicationId;
+  const changed = applications.map((entry: Entry) => (isAdopted(entry) ? { ...entry, name: 'Adopted' } : entry));
+  await declared.apply(JSON.stringify({ groups, applications: changed }));
+  const { application } = await admin.getApplication({ applicationId });
+  expect(application).toMatchObject({ id: applicationId, name: 'Adopted', managedByFile: true });
+  expect(await service.database.sql`select * from session_cutoffs`).toEqual(cutoffs);
+  for (const at of [service, replica]) {
+    const { sessions } = clientsOf(at, tenant);
+    expect((await sessions.checkSession({ sessionId: session, maxStalenessMs: 0 })).active).toBe(true);
+    expect((await getUserinfo(at, body.access_token)).status).toBe(200);
+  }
+  expect((await clientsOf(replica, tenant).sessions.renewSession({ sessionId: session })).session).toBeTruthy();
+  expect((await refresh(replica, tenant, body.refresh_token)).status).toBe(200);
+  expect((await redeem(replica, tenant, code)).status).toBe(200);
+  expect((await clientsOf(replica, tenant).auth.exchangeToken({ authToken })).session).toBeTruthy();
+  expect((await admin.completeLogin({ loginIntentId, userId: user.id })).authToken).not.toBe('');
+});
+
+test('a sign-in between the statements of a file and its commit ends with the access', async () => {
+  const { apply, tenant, user } = await declareClient();
+  await using lock = await holdLock(service.database, 'select from usher.declared_files for update');
+  const applying = apply({ access: [] });
+  await waitForLockOf(service.database, applying);
+  const late = await beginSession(service, tenant, user);
+  const { body } = await redeem(service, tenant, await signInForCode(service, tenant, user));
+  await lock.release();
+  await applying;
+  for (const at of [service, replica]) {
+    const { sessions } = clientsOf(at, tenant);
+    expect((await sessions.checkSession({ sessionId: late, maxStalenessMs: 0 })).active).toBe(false);
+    expect((await refresh(at, tenant, body.refresh_token)).status).toBe(400);
+  }
+});
+
+describe('a redirect URI that leaves', () => {
+  const CHANGERS: Readonly<Record<string, (client: Awaited<ReturnType<typeof declareClient>>) => Promise<unknown>>> = {
+    'the file': ({ apply }) => apply({ redirectUris: ['https://other.test/'] }),
+    UpdateApplication: async ({ tenant }) => {
+      await declared.apply('{"applications":[  ]}');
+      await admin.updateApplication({ applicationId: tenant.id, redirectUris: ['https://other.test/'] });
+    },
+  };
+
+  test.each(Object.entries(CHANGERS))('by %s: no login that has begun with it is completed', async (_, change) => {
+    const client = await declareClient();
+    const { tenant, user } = client;
+    const [plain, ofClient] = [await createLoginIntent(service, tenant), await createLoginIntent(service, tenant)];
+    await service.database.sql`
+      update login_intents set response_mode = 'query', scope = 1 where id = ${ofClient}`;
+    await change(client);
+    for (const [at, loginIntentId] of [
+      [service, plain],
+      [replica, ofClient],
+    ] as const) {
+      const completed = adminClient(at).completeLogin({ loginIntentId, userId: user.id });
+      await expect(completed).rejects.toThrow('Login intent expired');
+    }
+    for (const at of [service, replica])
+      await expect.poll(() => createLoginIntent(at, tenant).catch(String), WITHIN).toContain('Invalid redirect URI');
+  });
 });
 
 describe('as after UpdateApplication', () => {
