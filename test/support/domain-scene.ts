@@ -48,6 +48,39 @@ const DEFAULTS = {
     ...{ id: randomUUID(), url: 'https://hooks.test', signing_key: Buffer.alloc(0), event_types: ['*'] },
     ...{ created_at: at(-DAY), updated_at: at(-DAY) },
   }),
+  passkeys: () => ({
+    ...{ id: randomUUID(), credential_id: randomBytes(16), rp_id: 'usher.test', public_key: Buffer.alloc(0) },
+    ...{ sign_count: 0, transports: [], aaguid: randomUUID(), is_backup_eligible: true, is_backed_up: true },
+    ...{ is_user_verified: true, name: 'Phone', created_at: at(-DAY) },
+  }),
+  totp_secrets: () => ({ id: randomUUID(), sealed: randomBytes(40), last_step: 0, created_at: at(-DAY) }),
+  recovery_codes: () => ({ digest: randomBytes(32), created_at: at(-DAY) }),
+  user_identities: () => ({
+    issuer: 'https://issuer.test',
+    subject: randomUUID(),
+    provider: 'test',
+    created_at: at(-DAY),
+  }),
+  held_sign_ins: () => ({
+    ...{ login_intent_id: randomUUID(), method: 'email', browser_digest: randomBytes(32) },
+    ...{ proved_at: at(-HOUR), expires_at: at(HOUR) },
+  }),
+  login_codes: () => ({
+    ...{ login_intent_id: randomUUID(), id: randomUUID(), email: '', browser_digest: randomBytes(32) },
+    ...{ code_digest: randomBytes(32), created_at: at(-HOUR), expires_at: at(HOUR) },
+  }),
+  wallet_challenges: () => ({
+    ...{ login_intent_id: randomUUID(), id: randomUUID(), browser_digest: randomBytes(32), message: '' },
+    ...{ created_at: at(-HOUR), expires_at: at(HOUR) },
+  }),
+  groups: () => ({ id: randomUUID(), name: randomUUID(), created_at: at(-DAY) }),
+  group_members: () => ({ added_at: at(-DAY) }),
+  application_groups: () => ({ allows_access: true, in_claim: false }),
+  added_users: () => ({ added_at: at(-DAY) }),
+  invitations: () => ({
+    ...{ id: randomUUID(), email: 'ada@example.com', created_user: false, added_user: false },
+    ...{ created_at: at(-DAY), expires_at: at(DAY) },
+  }),
   session_cutoffs: () => ({ cutoff_at: at(-HOUR), expires_at: at(DAY) }),
   user_cutoffs: () => ({ cutoff_at: at(-HOUR), expires_at: at(DAY) }),
   application_users: () => ({ first_signed_in_at: at(-DAY), last_signed_in_at: at(-DAY) }),
@@ -95,7 +128,7 @@ export async function openDomain() {
     application: { id, name: '', clientId: '', redirectUris: [], ...settings },
   });
   return {
-    ...{ sql, insert, callAt, callOf, database, url: clone.url },
+    ...{ sql, insert, callAt, callOf, database, clone },
     /** Returns the applications that were told of messages since the last look. */
     readTold: () => told.splice(0),
     createUser: async (given: Columns = {}) => (await insert('users', given)).id,

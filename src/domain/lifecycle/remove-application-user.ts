@@ -43,6 +43,7 @@ const remove = (where: Partial<typeof HERE> = {}) => sql`
     -- The job that withdraws expired invitations erases a user who is nothing but that invitation.
     update invitations set expires_at = ${p.instant('now')}
     where application_id = ${p.uuid('applicationId')} and user_id = ${p.uuid('userId')} and accepted_at is null
+      -- Equivalent: comparison: one that ends now keeps that instant
       and expires_at > ${p.instant('now')}
   ), unconsented as (
     delete from consents where application_id = ${p.uuid('applicationId')} and user_id = ${p.uuid('userId')}

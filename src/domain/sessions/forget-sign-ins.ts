@@ -22,7 +22,7 @@ export function forgetSignIns(target: SQL, condition: SQL): SQL {
 export async function forgetLateSignIns(
   { run }: Call,
   userId: string,
-  { from, until }: { readonly from: Date; readonly until: Date | null },
+  { from, until }: { readonly from: Date | null; readonly until: Date | null },
 ): Promise<void> {
   if (until) await run(deleteLateSignIns, { userId, from, until });
 }
@@ -47,7 +47,9 @@ export function isRememberedIn(sid: SQL): SQL {
 
 const deleteLateSignInsOfBrowser = statement('delete_late_remembered_sign_ins_of_browser')`
   delete from remembered_sign_ins r
-  where r.user_id = ${p.uuid('userId')} and r.authenticated_at <= ${p.instant('until')} and ${isRememberedIn(p.uuid('sid'))}`;
+  where r.authenticated_at <= ${p.instant('until')} and ${isRememberedIn(p.uuid('sid'))}
+    -- Equivalent: conjunct: a sid is of one user
+    and r.user_id = ${p.uuid('userId')}`;
 
 const deleteLateSignIns = statement('delete_late_remembered_sign_ins')`
   delete from remembered_sign_ins

@@ -76,7 +76,9 @@ function isLate(cutoff: SQL): SQL {
 function deleteLate(late: SQL): SQL {
   return sql`ended as (
     delete from sessions s using ${late} l
-    where s.application_id = l.application_id and s.user_id = l.user_id and s.id = l.id
+    where s.id = l.id
+      -- Equivalent: conjunct: the ID is of one row, whose key this is
+      and s.application_id = l.application_id and s.user_id = l.user_id
     returning s.application_id, s.user_id, s.began_at, s.expires_at
   )`;
 }

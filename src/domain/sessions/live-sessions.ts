@@ -82,6 +82,7 @@ const selectSessions = statement('select_sessions', { ...sessionColumns, id: ses
   from session_ids i
     join users u on u.id = i.user_id
     join sessions s on s.application_id = i.application_id and s.user_id = i.user_id
-  where i.application_id = ${p.uuid('applicationId')} and i.id = ${anyOf(p.uuids('sessionIds'))}
-    and u.deleted_at is null and u.deactivated_at is null
-    and i.authenticated_at > ${latestCutoff(sql`i.user_id`)}`;
+  where i.application_id = ${p.uuid('applicationId')} and u.deleted_at is null and u.deactivated_at is null
+    and i.authenticated_at > ${latestCutoff(sql`i.user_id`)}
+    -- Equivalent: conjunct: of more rows, each caller gets its own
+    and i.id = ${anyOf(p.uuids('sessionIds'))}`;

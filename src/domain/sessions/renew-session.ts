@@ -43,7 +43,7 @@ export async function renewSession(
 }
 
 /** A sign-in from before the application demanded more must not last longer than its session. */
-const suffices = sql`and coalesce(s.assurance, 1) >= ${p.integer('requiredAssurance')}`;
+const suffices = sql`and s.assurance >= ${p.integer('requiredAssurance')}`;
 
 /** The columns that a renewal changes, and their new values. */
 const CHANGES = {
@@ -104,7 +104,7 @@ function findOrBegin(attributesOf: AttributesOf): SQL {
 function isDue(latestEnd: SQL): SQL {
   const now = p.instant('now');
   return sql`(s.expires_at < ${latestEnd} and (
-    s.id = ${p.uuid('sessionId')} and s.expires_at > ${now} and ${now} - s.created_at >= s.expires_at - ${now}
+    s.id = ${p.uuid('sessionId')} and ${now} - s.created_at >= s.expires_at - ${now}
     or s.expires_at <= ${now} and ${latestEnd} > ${now}))`;
 }
 

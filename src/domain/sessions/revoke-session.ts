@@ -35,7 +35,7 @@ export async function revokeSession(
   announce(call.onMessage, revoked);
   const { userId, firstSignInAt, lastSignInAt } = revoked;
   await endLateSession(call, { applicationId, userId, mayRemoveUser: false });
-  if (singleSignOn) await forgetLateSignIns(call, userId, { from: firstSignInAt ?? new Date(0), until: lastSignInAt });
+  if (singleSignOn) await forgetLateSignIns(call, userId, { from: firstSignInAt, until: lastSignInAt });
   return userId;
 }
 

@@ -3,14 +3,16 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { beforeEach, describe, expect, test, vi } from 'vitest';
 import { PageTokens } from '../../../../src/domain/pages/list.ts';
 import { checkSession } from '../../../../src/domain/sessions/check-session.ts';
+import { endLateSession, endLateSessions } from '../../../../src/domain/sessions/late-sessions.ts';
 import { listSessions } from '../../../../src/domain/sessions/list-sessions.ts';
 import { listUserSessions } from '../../../../src/domain/sessions/list-user-sessions.ts';
 import { LiveSessions } from '../../../../src/domain/sessions/live-sessions.ts';
 import { revokeSession } from '../../../../src/domain/sessions/revoke-session.ts';
 import { endOwnSessions, revokeUserSessions } from '../../../../src/domain/sessions/revoke-user-sessions.ts';
 import { at, DAY, HOUR, NOW, openDomain } from '../../../support/domain-scene.ts';
+import { holdLock, waitForLockWaiters } from '../../../support/lock.ts';
 
-const { sql, insert, callAt, callOf, database, readTold, createUser, createApplication } = await openDomain();
+const { sql, insert, callAt, callOf, clone, database, readTold, createUser, createApplication } = await openDomain();
 const tokens = new PageTokens([randomBytes(32)]);
 const settings = { sessionMaxAgeSeconds: 86_400 };
 const EVERY_REFUSED = '00000000-0000-0000-0000-000000000001';
@@ -106,8 +108,18 @@ describe.each(ENDINGS)('by %s', (_, end) => {
     const meanwhile = async () => {
       late = await insertSession();
     };
+    const stranger = await createUser();
+    await insert('user_cutoffs', { user_id: stranger });
+    const theirs = await insertSession({ user_id: stranger });
     await end(callOf(here, {}, callAt(NOW, meanwhile)), own);
-    expect(await countSessions(late)).toBe(0);
+    expect([await countSessions(late), await countSessions(theirs), readTold()]).toEqual([0, 1, [here, here]]);
+  });
+
+  test('remembered sign-ins go with it at once', async () => {
+    const [own, token] = [await insertSession(), await remember()];
+    const dying = callAt(NOW, () => Promise.reject(new Error('The process has ended')));
+    await expect(end(callOf(here, { singleSignOn: true }, dying), own)).rejects.toThrow('The process has ended');
+    expect(await countRemembered(token)).toBe(0);
   });
 });
 
@@ -136,6 +148,20 @@ describe('RevokeSession', () => {
     expect(left.map((row) => row.token_digest)).toEqual([digests[0], digests[3]]);
   });
 
+  test('forgets that of a session whose row has gone', async () => {
+    const [own, token] = [await insertSession(), await remember()];
+    await sql`delete from sessions where id = ${own}`;
+    await revoke(own, true);
+    expect(await countRemembered(token)).toBe(0);
+  });
+
+  test('ends nothing by a session that has expired, and that no row can renew', async () => {
+    const own = await insertSession({ expires_at: at(-1) });
+    await sql`delete from sessions where id = ${own}`;
+    await revokeSession(callOf(here, { sessionIdleSeconds: 3_600 }), settings, { sessionId: own });
+    expect(await readCutoff()).toBeUndefined();
+  });
+
   test('leaves a later session of a clock that is ahead, whose sign-in is later', async () => {
     const first = await insertSession();
     await sql`delete from sessions where id = ${first}`;
@@ -145,13 +171,49 @@ describe('RevokeSession', () => {
   });
 
   test('says whose session it was, and changes nothing the second time', async () => {
-    const own = await insertSession();
+    const id = randomUUID();
+    await insert('session_ids', { application_id: other, id, user_id: await createUser() });
     await insert('session_ids', { application_id: here, user_id: await createUser() });
-    await insert('session_ids', { application_id: other, id: own, user_id: await createUser() });
+    const own = await insertSession({ id });
     expect([await revoke(own, true), await revoke(own, true)]).toEqual([userId, userId]);
     expect(await revoke(randomUUID())).toBeUndefined();
+    expect(await sql`select from session_cutoffs where application_id = ${here}`).toHaveLength(1);
     const events = await sql`select from audit_events where resource = ${userId}`;
     expect(events).toHaveLength(1);
+  });
+});
+
+describe('a late session', () => {
+  const late = async (columns: Columns = {}) => {
+    await insert('user_cutoffs', { user_id: columns.user_id ?? userId });
+    return insertSession(columns);
+  };
+  const end = (meanwhile?: () => PromiseLike<unknown>) =>
+    endLateSession(callAt(NOW, meanwhile), { applicationId: here, userId, mayRemoveUser: false });
+
+  test('is not one that has begun since', async () => {
+    const id = await late();
+    await end(() => sql`update sessions set authenticated_at = ${NOW} where id = ${id}`);
+    expect(await countSessions(id)).toBe(1);
+  });
+
+  test('is not one that begins while the look waits', async () => {
+    const id = await late();
+    await using lock = await holdLock(
+      clone,
+      `update sessions set id = '${here}', authenticated_at = now() where id = '${id}'`,
+    );
+    const ended = end();
+    await waitForLockWaiters(clone);
+    await lock.release();
+    await ended;
+    expect(await countSessions(here)).toBe(1);
+  });
+
+  test('is ended of its user alone', async () => {
+    const [own, theirs] = [await late(), await late({ user_id: await createUser() })];
+    await endLateSessions(callAt(), userId);
+    expect([await countSessions(own), await countSessions(theirs)]).toEqual([0, 1]);
   });
 });
 
@@ -208,6 +270,15 @@ describe('a check', () => {
     await insert('sessions', { application_id: other, user_id: userId });
     expect(await check(sessionId)).toMatchObject({ userId });
     await change?.();
+    expect(await check(sessionId)).toBeUndefined();
+  });
+
+  test('finds one who is refused until all those are cut off', async () => {
+    const sessionId = await insertSession();
+    await sql`update applications set restrict_access = true where id = ${here}`;
+    await insert('session_cutoffs', { application_id: here, user_id: randomUUID() });
+    expect(await check(sessionId)).toMatchObject({ userId });
+    await insert('session_cutoffs', { application_id: here, user_id: EVERY_REFUSED });
     expect(await check(sessionId)).toBeUndefined();
   });
 

@@ -7,7 +7,7 @@ import { pause } from '../../../../src/pause.ts';
 import { cloneDatabase, openDatabase } from '../../../support/database.ts';
 import { at, DAY, NOW, openDomain } from '../../../support/domain-scene.ts';
 
-const { sql, insert, database, url, createUser, createApplication } = await openDomain();
+const { sql, insert, database, clone, createUser, createApplication } = await openDomain();
 const run = database.eachWithin(60_000);
 const MINUTE = 60_000;
 const FROM = at(-MINUTE);
@@ -135,7 +135,7 @@ describe('a cursor waits for no transaction', () => {
   }
 
   test('but those of its own', async () => {
-    expect(await isWaitedFor(url)).toBe(true);
+    expect(await isWaitedFor(clone.url)).toBe(true);
   });
 
   test('of another database', async () => {
@@ -146,7 +146,7 @@ describe('a cursor waits for no transaction', () => {
   test('of another role', async () => {
     const role = `role_${randomUUID().replaceAll('-', '')}`;
     await sql.unsafe(`create role ${role} login password '${role}'`);
-    const own = Object.assign(new URL(url), { username: role, password: role });
+    const own = Object.assign(new URL(clone.url), { username: role, password: role });
     expect(await isWaitedFor(own.href)).toBe(false);
     await sql.unsafe(`drop role ${role}`);
   });

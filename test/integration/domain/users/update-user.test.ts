@@ -1,0 +1,111 @@
+/** Each condition of the statement that changes a user, a row each. What people see: test/contract/users.test.ts. */
+import { randomUUID } from 'node:crypto';
+import { beforeEach, describe, expect, test } from 'vitest';
+import { changeOwnEmail, linkWallet, updateUser } from '../../../../src/domain/users/update-user.ts';
+import { at, DAY, NOW, openDomain } from '../../../support/domain-scene.ts';
+
+const { sql, insert, callAt, createUser, createApplication } = await openDomain();
+const call = callAt();
+
+let here: string;
+let userId: string;
+let stranger: string;
+let email: string;
+beforeEach(async () => {
+  email = `${randomUUID()}@example.com`;
+  [here, userId, stranger] = [await createApplication(), await createUser({ email }), await createUser()];
+});
+
+type Columns = Readonly<Record<string, unknown>>;
+const own = (columns: Columns = {}) => ({ application_id: here, user_id: userId, ...columns });
+const readUser = async () => (await sql`select * from users where id = ${userId}`)[0];
+const setUser = (columns: object, id = userId) =>
+  sql`update users set ${sql({ id, ...columns } as never)} where id = ${id}`;
+const reasonOf = (error: { reason?: string }) => error.reason;
+
+describe('a change of a user', () => {
+  const WALLET = '0x00000000000000000000000000000000000000ab';
+  const link = (walletAddress = WALLET, address = email) => linkWallet(call, { userId, email: address, walletAddress });
+
+  test.each<[string, Columns, address: string | undefined, isLinked: boolean]>([
+    ['is linked', {}, undefined, true],
+    ['is linked in another spelling of the address', {}, 'upper', true],
+    ['is none of another address', {}, 'b@example.com', false],
+    ['is none of a deactivated user', { deactivated_at: NOW }, undefined, false],
+    ['is none of a deleted user', { deleted_at: NOW }, undefined, false],
+  ])('a wallet %s', async (_, columns, address, isLinked) => {
+    await sql`update users set wallet_address = '' where wallet_address = ${WALLET}`;
+    await setUser(columns);
+    expect(await link(WALLET, address === 'upper' ? email.toUpperCase() : address)).toBe(isLinked);
+    expect(await readUser()).toMatchObject({ wallet_linked_at: isLinked ? NOW : null });
+  });
+
+  test('a wallet of somebody else is taken, and of nobody who is deleted', async () => {
+    await sql`update users set wallet_address = '' where wallet_address <> ''`;
+    await setUser({ wallet_address: WALLET.toUpperCase() }, stranger);
+    expect(await link().catch(reasonOf)).toBe('WALLET_ALREADY_LINKED');
+    await setUser({ deleted_at: NOW }, stranger);
+    expect([await link(), await link()]).toEqual([true, false]);
+  });
+
+  test('another wallet ends held sign-ins by the last one, and no others', async () => {
+    await sql`update users set wallet_address = '' where wallet_address <> ''`;
+    await setUser({ wallet_address: WALLET });
+    const held = async (columns: Columns) => insert('held_sign_ins', own({ method: 'wallet', ...columns }));
+    const left = async () =>
+      (await sql`select method from held_sign_ins where application_id = ${here} order by 1`).map((row) => row.method);
+    await held({});
+    await held({ method: 'passkey' });
+    await held({ user_id: stranger, method: 'wallet' });
+    await updateUser(call, { userId, walletAddress: WALLET.toUpperCase().replace('X', 'x') });
+    expect(await left()).toEqual(['passkey', 'wallet', 'wallet']);
+    await updateUser(call, { userId, walletAddress: '0x00000000000000000000000000000000000000cd' });
+    expect(await left()).toEqual(['passkey', 'wallet']);
+  });
+
+  test('of the address keeps the proof of the same in another spelling, and voids undo links unless it keeps them', async () => {
+    const proof = { email_verified_at: at(-DAY), email_changed_at: at(-DAY) };
+    await setUser(proof);
+    await updateUser(call, { userId, email: email.toUpperCase() });
+    expect(await readUser()).toMatchObject({ email_verified_at: at(-DAY), email_changed_at: NOW });
+    expect((await readUser())?.void_undo_links).not.toBeNull();
+    await setUser({ void_undo_links: null, ...proof, email_changed_at: at(DAY) });
+    const next = `${randomUUID()}@example.com`;
+    const before = await readUser();
+    const change = await changeOwnEmail(call, { userId, email: next });
+    expect(change).toEqual({ from: before?.email, to: next, at: at(DAY + 1) });
+    const after = { email_verified_at: null, void_undo_links: null, email_changed_at: at(DAY + 1) };
+    expect(await readUser()).toMatchObject(after);
+    await updateUser(call, { userId, name: 'Ada' });
+    expect(await readUser()).toMatchObject(after);
+  });
+
+  test('makes the user more than an invitation', async () => {
+    const rows = [
+      { email: 'own', created_user: true },
+      { email: 'somebody', created_user: true, user_id: stranger },
+    ];
+    for (const columns of rows) await insert('invitations', own(columns));
+    const read = async () =>
+      (await sql`select created_user from invitations where application_id = ${here} order by email`).map(
+        (row) => row.created_user,
+      );
+    await updateUser(call, { userId, email });
+    expect(await read()).toEqual([true, true]);
+    await updateUser(call, { userId, name: 'Ada' });
+    expect(await read()).toEqual([false, true]);
+  });
+
+  test.each<[string, change: Columns, fields: () => object, reason: string]>([
+    ['address', { email: 'one@example.com' }, () => ({ email: 'One@example.com' }), 'USER_ALREADY_EXISTS'],
+    ['wallet', { wallet_address: '0xEF' }, () => ({ walletAddress: '0xef' }), 'USER_ALREADY_EXISTS'],
+    ['external ID', { external_id: 'one' }, () => ({ externalId: 'one' }), 'EXTERNAL_ID_ALREADY_EXISTS'],
+  ])('is refused with the %s of another one, and not with that of a deleted one', async (_, change, fields, reason) => {
+    await sql`update users set deleted_at = ${NOW} where email = 'one@example.com' or wallet_address = '0xEF' or external_id = 'one'`;
+    await setUser(change, stranger);
+    expect(await updateUser(call, { userId, ...fields() }).catch(reasonOf)).toBe(reason);
+    await setUser({ deleted_at: NOW }, stranger);
+    expect(await updateUser(call, { userId, ...fields() })).toMatchObject({ id: userId });
+    expect(await updateUser(call, { userId, ...fields() })).toMatchObject({ id: userId });
+  });
+});
