@@ -173,7 +173,7 @@ function createSecretTable({ table: tableName, idName, secretName, ownerName }: 
     // Updates no row if another replica has re-encrypted it, or if the row is deleted.
     updateSecret: statement('update_signing_key')`
       update ${table} set ${secret} = ${p.bytes('renewed')}
-      where ${owner} = ${p.uuid('applicationId')} and ${webhookId} = ${p.text('webhookId')}
+      where ${owner} = ${p.uuid('applicationId')} and ${webhookId}::text = ${p.text('webhookId')}
         and id::text = ${p.text('rowId')} and ${secret} = ${p.bytes('signingKey')}`,
   };
 }

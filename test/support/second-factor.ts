@@ -5,7 +5,7 @@ import { decodeBase32 } from '../../src/encoding/base32.ts';
 import { openAccount } from './account-page.ts';
 import type { LoginBrowser, LoginPage } from './login-browser.ts';
 import type { LoginFixture } from './login-fixture.ts';
-import type { TestUser } from './service.ts';
+import { createTestUser, type TestUser } from './service.ts';
 
 const STEP_MS = 30_000;
 export const STEP = '/login/second-factor';
@@ -62,4 +62,18 @@ export function takeStep(
   { browser, page, app }: { readonly browser: LoginBrowser; readonly page: LoginPage; readonly app: TestApp },
 ): Promise<LoginPage> {
   return browser.submit(page, STEP, { code: app.codeAt(clock.read()) });
+}
+
+/** Creates a user, and sets up an app for them. */
+export async function createPersonWithApp(fixture: LoginFixture) {
+  const user = await createTestUser(fixture.service);
+  return { user, ...(await setUpApp(fixture, user)) };
+}
+
+/** Signs in with a code, and returns the page for the second step. */
+export async function reachStep(fixture: LoginFixture, by: Parameters<LoginFixture['askForCode']>[0]) {
+  const asked = await fixture.askForCode(by);
+  const page = await asked.enter(asked.code);
+  expect(page).toMatchObject({ status: 200, heading: 'One more step', location: undefined });
+  return { ...asked, page };
 }

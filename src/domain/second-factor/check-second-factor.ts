@@ -55,6 +55,8 @@ export async function useSecondFactor<Row extends { readonly isRight: boolean }>
   const digits = readLoginCode(code);
   // What is no code costs no try.
   if (kind === 'recovery' ? !digest : !isCode(digits)) throw new ServiceError('WRONG_SECOND_FACTOR');
+  // First, because a replica without the key of the secret takes no permit.
+  const app = digest ? undefined : await findApp(call, cipher, userId, digits);
   const [key] = codes.keys;
   const bucket = { key: hmac(key, `second step by ${kind}: ${userId}`), ...TRIES };
   if (!(await takePermit(call, bucket.key, bucket)))
@@ -64,7 +66,6 @@ export async function useSecondFactor<Row extends { readonly isRight: boolean }>
     if (!(await takePermit(call, unnoticed, UNNOTICED))) await notice(call, codes.keys, userId);
     return new ServiceError('WRONG_SECOND_FACTOR');
   };
-  const app = digest ? undefined : await findApp(call, cipher, userId, digits);
   if (!digest && app?.step === undefined) throw await refuse();
   const used = await use({ factorId: app?.id ?? null, step: app?.step ?? null, digest: digest ?? null });
   // The code was right, and somebody has used it, or something else has ended the first step meanwhile.
