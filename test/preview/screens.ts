@@ -157,9 +157,15 @@ export const SCREENS: readonly Screen[] = [
     name: 'choice-unmet',
     render: (language) => renderChoice(formView(language, { methods: [], ways: [], demand: 'assurance.unmet' })),
   },
-  { name: 'passkey-offer', render: (language) => renderPasskeyOffer(passkeysView(language, { passkeys: [] })) },
+  {
+    name: 'passkey-offer',
+    render: (language) => renderPasskeyOffer(passkeysView(language, { passkeys: [], mayAddApp: true })),
+  },
   { name: 'passkey-list', render: (language) => renderPasskeyList(passkeysView(language)) },
-  { name: 'passkey-list-empty', render: (language) => renderPasskeyList(passkeysView(language, { passkeys: [] })) },
+  {
+    name: 'passkey-list-empty',
+    render: (language) => renderPasskeyList(passkeysView(language, { passkeys: [], mayAddApp: true })),
+  },
   ...(Object.keys(ERROR_PAGES) as ErrorPage[]).map((kind) => ({
     name: `error-${kind}`,
     render: (language: Language) => renderError(kind, pageView(language)),
@@ -252,6 +258,7 @@ function passkeysView(language: Language, changes: Partial<PasskeysView> = {}): 
   return {
     ...formView(language),
     host: 'login.example.com',
+    mayAddApp: false,
     passkeys: [
       {
         ...ring,

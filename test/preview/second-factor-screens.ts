@@ -27,13 +27,14 @@ const YOUNG = { ...FACTOR, lastUsedAt: null, countsFrom: new Date('2026-03-08T12
 const IN_LOGIN: readonly Screen[] = [
   {
     name: 'second-step',
-    render: (language) => renderSecondStep({ ...stepView(language), kind: 'app', isPasskey: false }),
+    render: (language) =>
+      renderSecondStep({ ...stepView(language), kind: 'app', isPasskey: false, email: 'ada@example.com' }),
   },
   {
     name: 'second-step-wrong',
     render: (language) => {
       const alert = language.text('alert.wrongSecondFactor');
-      return renderSecondStep({ ...stepView(language), alert, kind: 'app', isPasskey: true });
+      return renderSecondStep({ ...stepView(language), alert, kind: 'app', isPasskey: true, email: undefined });
     },
   },
   ...(['SECOND_FACTOR_USED', 'TOO_MANY_ATTEMPTS'] as const).map(
@@ -41,19 +42,32 @@ const IN_LOGIN: readonly Screen[] = [
       name: `second-step-${reason.toLowerCase().replaceAll('_', '-')}`,
       render: (language) => {
         const alert = alertFor(reason, language, { minutes: 12 });
-        return renderSecondStep({ ...stepView(language), alert, kind: 'app', isPasskey: false });
+        return renderSecondStep({
+          ...stepView(language),
+          alert,
+          kind: 'app',
+          isPasskey: false,
+          email: 'ada@example.com',
+        });
       },
     }),
   ),
   {
     name: 'recovery-code',
-    render: (language) => renderSecondStep({ ...stepView(language), kind: 'recovery', isPasskey: false }),
+    render: (language) =>
+      renderSecondStep({ ...stepView(language), kind: 'recovery', isPasskey: false, email: 'ada@example.com' }),
   },
   {
     name: 'recovery-code-wrong',
     render: (language) => {
       const alert = language.text('alert.wrongSecondFactor');
-      return renderSecondStep({ ...stepView(language), alert, kind: 'recovery', isPasskey: false });
+      return renderSecondStep({
+        ...stepView(language),
+        alert,
+        kind: 'recovery',
+        isPasskey: false,
+        email: 'ada@example.com',
+      });
     },
   },
   {

@@ -26,6 +26,11 @@ const { database, config } = fixture.service;
 await database.sql`
   insert into users (id, email, wallet_address, created_at)
   select gen_random_uuid(), 'known-' || n || '@example.com', 'wallet ' || n, now() from generate_series(0, ${USERS}) n`;
+// Half of them have an authenticator app.
+await database.sql`
+  insert into totp_secrets (user_id, id, sealed, last_step, created_at)
+  select id, gen_random_uuid(), '', 0, now() from users where wallet_address like 'wallet %1'`;
+await database.sql`update users set has_second_factor = true where id in (select user_id from totp_secrets)`;
 const service = await startTestService({
   database,
   like: config,

@@ -20,7 +20,7 @@ import {
 } from './complete-login.ts';
 import { COMPLETED_INTENT, completedIntent } from './completed-intent.ts';
 import type { StoredLoginCode } from './find-latest-code.ts';
-import { hasSecondFactor } from './held-sign-in.ts';
+import { findFactorOwner } from './held-sign-in.ts';
 import { originParameters, rememberOrigin, upsertOrigins } from './known-origins.ts';
 import type { LoginCodeSettings } from './login-code.ts';
 import type { LoginIntent } from './login-intent.ts';
@@ -105,7 +105,7 @@ export async function completeEmailLogin(
   const completeAs = (userId: string) =>
     provingUser(userId, async () => {
       // With a second factor, whoever reads the e-mails has shown too little to add another way to sign in.
-      const mayLink = (walletAddress || identity) && !(await hasSecondFactor(call, userId));
+      const mayLink = (walletAddress || identity) && !(await findFactorOwner(call, userId))?.hasSecondFactor;
       if (mayLink && walletAddress) await linkWallet(call, { userId, walletAddress, email }, intent);
       if (mayLink && identity) await linkIdentity(call, identity, { userId, email }, { ...BY_CODE, origin: intent });
       return completeLogin(call, tokens, { loginIntentId, userId }, { how, proved: { email } });

@@ -160,11 +160,14 @@ const completeWhileYoung = statement('complete_login_while_second_factor_is_youn
   )`)}
   select * from completed`;
 
-/** Returns whether the user has a second factor, which may not count yet. */
-export async function hasSecondFactor({ run }: Call, id: string): Promise<boolean> {
-  const [user] = await run(selectHasSecondFactor, { userId: id });
-  return user?.hasSecondFactor ?? false;
+/** Returns the address of the user, and whether there is a second factor, which may not count yet. */
+export async function findFactorOwner({ run }: Call, id: string): Promise<RowOfType<typeof FACTOR_OWNER> | undefined> {
+  const [owner] = await run(selectFactorOwner, { userId: id });
+  return owner;
 }
 
-const selectHasSecondFactor = statement('select_has_second_factor', { hasSecondFactor: users.hasSecondFactor })`
-  select has_second_factor from users where id = ${p.uuid('userId')}`;
+const { email, hasSecondFactor } = users;
+const FACTOR_OWNER = { email, hasSecondFactor };
+
+const selectFactorOwner = statement('select_factor_owner', FACTOR_OWNER)`
+  select email, has_second_factor from users where id = ${p.uuid('userId')}`;

@@ -2,6 +2,7 @@
 
 import { ServiceError } from '../../domain/core/errors.ts';
 import { extendCode } from '../../domain/login/extend-code.ts';
+import { findFactorOwner } from '../../domain/login/held-sign-in.ts';
 import { takeChangePermit } from '../../domain/login/rate-limit.ts';
 import { findRecentSignIn, requireRecentSignIn } from '../../domain/login/recent-sign-in.ts';
 import { deletePasskey } from '../../domain/passkeys/delete-passkey.ts';
@@ -134,11 +135,14 @@ async function show(
   }
   const passkeys = await listOwnPasskeys(call, signIn, relyingParty);
   const isOnThisDevice = render === renderPasskeyOffer;
+  const mayAddApp =
+    !isOnThisDevice && passkeys.length === 0 && !(await findFactorOwner(call, signIn.userId))?.hasSecondFactor;
   const view = viewLogin(request, signIn.intent);
   const page = render({
     ...view,
     host: relyingParty.rpId,
     passkeys,
+    mayAddApp,
     options: createCreationOptions(call, relyingParty, browser, signIn, { passkeys, isOnThisDevice }),
   });
   sendPage(context, 200, { ...page, application: view.application });

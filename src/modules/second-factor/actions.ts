@@ -1,10 +1,11 @@
 /** The second step of a sign-in, and setting up an authenticator app within a login or after one. */
+import { TWO_FACTORS } from '../../domain/core/assurance.ts';
 import { ServiceError } from '../../domain/core/errors.ts';
 import { UUID } from '../../domain/core/validation.ts';
 import type { RowCipher } from '../../domain/crypto/aes-gcm.ts';
 import type { DerivedKeys } from '../../domain/crypto/derived-keys.ts';
 import { extendCode } from '../../domain/login/extend-code.ts';
-import { findHeldSignIn, hasSecondFactor } from '../../domain/login/held-sign-in.ts';
+import { findFactorOwner, findHeldSignIn } from '../../domain/login/held-sign-in.ts';
 import { findLoginIntent, type LoginIntent } from '../../domain/login/login-intent.ts';
 import { findRecentSignIn } from '../../domain/login/recent-sign-in.ts';
 import type { EnteredFactor } from '../../domain/second-factor/check-second-factor.ts';
@@ -57,8 +58,13 @@ async function showStep(request: LoginRequest, own: OwnParts, kind: EnteredFacto
   const login = await findHeld(request);
   if (!login) return showForm(request, 'choice');
   const { intent, held } = login;
-  if (!(await hasSecondFactor(call, held.userId))) return showSetUp(request, own);
-  const page = renderSecondStep({ ...viewOfStep(request, intent), kind, isPasskey: held.method === 'passkey' });
+  const owner = await findFactorOwner(call, held.userId);
+  // Somebody has removed it since the first step, unless the login demands one.
+  if (!owner?.hasSecondFactor)
+    return intent.requiredAssurance < TWO_FACTORS ? showForm(request, 'choice') : showSetUp(request, own);
+  // Of another first step, this browser may not know the address.
+  const email = held.method === 'email' ? owner.email : undefined;
+  const page = renderSecondStep({ ...viewOfStep(request, intent), kind, email, isPasskey: held.method === 'passkey' });
   sendPage(context, 200, { ...page, application: viewLogin(request, intent).application });
 }
 

@@ -8,6 +8,7 @@ import {
   renderLogin,
   renderOwnLogin,
 } from '../../../login-page/pages/parts.ts';
+import { SECOND_STEP } from '../../../login-page/redirect-to-form.ts';
 import { isolate } from '../../../texts/isolate.ts';
 import { MAX_PASSKEY_NAME } from '../domain/rename-passkey.ts';
 import { PASSKEY_CREATION_SCRIPT, PASSKEY_MARK, renderNewPasskey } from './passkey-form.ts';
@@ -27,6 +28,12 @@ ${renderAlert(view.alert)}
 ${passkeys.length === 0 ? html`<p class="soft">${language.text('passkey.list.empty')}</p>` : renderItems(view)}
 <div class="ways">
 ${renderNewPasskey(view, 'passkeys')}
+${
+  view.mayAddApp &&
+  html`<form method="get" action="${path}/${SECOND_STEP}/new">
+${renderLogin({ ...view, next: 'passkeys' })}<button class="second">${language.text('secondFactor.new.title')}</button>
+</form>`
+}
 <form method="get" action="${path}">
 ${renderLogin(view)}<button class="second">${language.html('passkey.list.back', { application })}</button>
 </form>

@@ -18,6 +18,8 @@ export interface PasskeyView {
 
 /** The data of the pages that show and add passkeys after a sign-in. */
 export interface PasskeysView extends LoginView {
+  /** Whether the person has nothing yet, and may add an authenticator app instead. */
+  readonly mayAddApp: boolean;
   readonly host: string;
   readonly passkeys: readonly Passkey[];
   readonly options: CreationOptions;

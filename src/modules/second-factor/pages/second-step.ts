@@ -9,6 +9,7 @@ import {
   renderOwnLogin,
 } from '../../../login-page/pages/parts.ts';
 import type { LoginView } from '../../../login-page/pages/view.ts';
+import { renderAddress } from '../../../texts/isolate.ts';
 import type { TextKey } from '../../../texts/texts.ts';
 
 const CODE_SCRIPT = readScript(new URL('../../../login-page/scripts/code.js', import.meta.url));
@@ -25,16 +26,21 @@ export interface StepView extends LoginView {
 
 /** Renders the page for a code of the app, or for a recovery code. */
 export function renderSecondStep(
-  view: StepView & { readonly kind: 'app' | 'recovery'; readonly isPasskey: boolean },
+  view: StepView & {
+    readonly kind: 'app' | 'recovery';
+    readonly isPasskey: boolean;
+    /** To which the code of the first step was sent. */
+    readonly email: string | undefined;
+  },
 ): PageContent {
-  const { language, path, alert, kind } = view;
+  const { language, path, alert, kind, email } = view;
   const isApp = kind === 'app';
   const text = isApp ? 'secondFactor.app.text' : 'secondFactor.recovery.text';
   return {
     language,
     title: language.text('secondFactor.title'),
     body: html`${renderMark(view)}
-${renderHeading(html`${language.text('secondFactor.title')}`, html`<p>${language.text(text)}</p>`)}
+${renderHeading(html`${language.text('secondFactor.title')}`, html`<p>${language.text(text)}</p>${email && html`<p class="soft">${renderAddress(email)}</p>`}`)}
 ${renderAlert(alert)}
 <form method="post" action="${path}/second-factor${!isApp && '/recovery'}" data-busy="${language.text('code.busy')}">
 ${renderStepHidden(view)}${isApp ? renderAppCode(view) : renderRecoveryCode(view)}
@@ -73,7 +79,8 @@ function renderRecoveryCode({ language, alert }: StepView): Html {
 <input id="code" name="code" autocomplete="off" autocapitalize="none" autocorrect="off" spellcheck="false" dir="ltr" maxlength="64" required${alert && fault} autofocus>`;
 }
 
-function renderWay(view: StepView, page: string, question: TextKey, label: TextKey): Html {
+/** Renders a button that leads to another way to sign in. */
+export function renderWay(view: StepView, page: string, question: TextKey, label: TextKey): Html {
   const { language, path } = view;
   return html`<form class="also" method="get" action="${path}${page}">${renderLogin(view)}${language.text(question)} <button class="quiet">${language.text(label)}</button></form>`;
 }

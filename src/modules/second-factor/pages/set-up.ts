@@ -1,7 +1,7 @@
 import { type Html, html, readStyle } from '../../../http/html.ts';
 import type { PageContent } from '../../../login-page/pages/document.ts';
 import { renderAlert, renderFooter, renderHeading, renderMark } from '../../../login-page/pages/parts.ts';
-import { renderAppCode, renderStepHidden, type StepView } from './second-step.ts';
+import { renderAppCode, renderStepHidden, renderWay, type StepView } from './second-step.ts';
 
 const STYLE = readStyle(new URL('second-factor.css', import.meta.url));
 
@@ -33,7 +33,8 @@ ${qrCode}
 ${renderStepHidden(view)}<input type="hidden" name="sealed" value="${view.sealed}">
 ${renderAppCode(view, false)}
 <button>${language.text('device.submit')}</button>
-</form>`,
+</form>
+${accountPath && renderWay(view, '', 'continue.question', 'continue.other')}`,
     footer: renderFooter(view),
     style: STYLE,
   };

@@ -8,7 +8,7 @@ import { LoginFixture } from '../../../support/login-fixture.ts';
 import { SoftwarePasskey } from '../../../support/passkey.ts';
 import { savePasskey, sendPasskey } from '../../../support/passkey-page.ts';
 import { type MadeLink, makeRecoveryLink, reachLastButton, recover } from '../../../support/recovery.ts';
-import { STEP, setUpApp, TestApp, takeStep } from '../../../support/second-factor.ts';
+import { finishSetUp, STEP, setUpApp, TestApp, takeStep } from '../../../support/second-factor.ts';
 import { adminClient, createTenant, createTestUser, PUBLIC_URL, type TestUser } from '../../../support/service.ts';
 
 const fixture = await LoginFixture.open({
@@ -115,6 +115,18 @@ describe('the second step', () => {
     expect(row).toEqual({ is_redeemed: true, assurance: 2, method: 'recovery' });
     expect(await sql`select from known_origins where user_id = ${user.id}`).toHaveLength(0);
     expect(await addsPasskey(browser, await browser.open(passkeysOf(made)))).toBe(true);
+  });
+
+  it('lets somebody who has nothing set up an app instead, which counts at once', async () => {
+    const { user, app: lost } = await createPerson();
+    const { browser, page } = await reachStep({ user }, ['PASSKEYS', 'SECOND_FACTOR']);
+    const { app, codes } = await finishSetUp(fixture, browser, await browser.submit(page, `${STEP}/new`));
+    expect(app.secret).not.toEqual(lost.secret);
+    const { secondFactor } = await admin.getSecondFactor({ userId: user.id });
+    expect([secondFactor?.recoveryCodesLeft, secondFactor?.countsFrom]).toEqual([10, undefined]);
+    const list = await browser.submit(codes, `${STEP}/done`);
+    expect(list).toMatchObject(PASSKEYS);
+    expect(list.forms.map(({ action }) => action)).not.toContain(`${STEP}/new`);
   });
 
   it('opens the passkeys with a recovery code, once', async () => {

@@ -1,0 +1,125 @@
+/** A change of the second factor, and the second step of a sign-in, that wait for the same row. */
+import { afterAll, beforeEach, describe, expect, it } from 'vitest';
+import { showEmail } from '../../../../src/config/email-address.ts';
+import { LOCK_TIMEOUT_MS } from '../../../../src/database/pool/lock-isolation.ts';
+import { follow, tokenOf } from '../../../support/account-page.ts';
+import { SECOND } from '../../../support/clock.ts';
+import { LAYOUT } from '../../../support/database.ts';
+import { holdLock, waitForLockWaiters } from '../../../support/lock.ts';
+import { LoginBrowser, type LoginPage } from '../../../support/login-browser.ts';
+import { LoginFixture } from '../../../support/login-fixture.ts';
+import {
+  createPersonWithApp,
+  finishSetUp,
+  reachStep,
+  STEP,
+  type TestApp,
+  takeStep,
+} from '../../../support/second-factor.ts';
+import { adminClient, clientsOf, type TestUser } from '../../../support/service.ts';
+
+const STEP_MS = 30 * SECOND;
+const fixture = await LoginFixture.open({ start: new Date() });
+const { clock, service } = fixture;
+const { sql } = service.database;
+afterAll(fixture.close);
+beforeEach(() => sql`delete from rate_limits`);
+const admin = adminClient(service);
+
+interface Person {
+  readonly user: TestUser;
+  readonly app: TestApp;
+}
+
+const enter = ({ browser, page }: { browser: LoginBrowser; page: LoginPage }, code: string) =>
+  browser.submit(page, STEP, { code });
+const isIn = ({ location }: LoginPage) => location?.includes('authToken=') ?? false;
+
+describe('during the second step', () => {
+  type Change = (person: Person, account: LoginBrowser) => Promise<unknown>;
+
+  const reset: Change = ({ user }) => admin.resetSecondFactor({ userId: user.id });
+  const remove: Change = async (_, account) => {
+    const page = await account.open('/account/second-factor');
+    return account.post('/account/second-factor/remove', { token: tokenOf(page) });
+  };
+  const replace: Change = async (_, account) =>
+    finishSetUp(fixture, account, await account.open('/account/second-factor/new'));
+
+  /** Returns a browser after a sign-in to the account page with two factors. */
+  async function openWithApp({ user, app }: Person): Promise<LoginBrowser> {
+    const browser = new LoginBrowser(service);
+    const choice = await follow(browser, await browser.submit(await browser.open('/account'), '/account/login'));
+    const codePage = await browser.submit(choice, '/login/email', { email: user.email });
+    const page = await browser.submit(codePage, '/login/code', { code: fixture.mailbox.codeFor(user.email) });
+    clock.advance(STEP_MS);
+    const account = await follow(browser, await takeStep(fixture, { browser, page, app }));
+    expect(account.heading).toBe(showEmail(user.email));
+    return browser;
+  }
+
+  /** Resolves when so many statements wait for the row of the app, on connections that keep their places in the queue. */
+  const areQueued = (count: number) =>
+    LAYOUT === 'distributed'
+      ? waitForLockWaiters(service.database, count)
+      : expect
+          .poll(
+            () => sql`
+              select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'
+                and clock_timestamp() - query_start > ${`${3 * LOCK_TIMEOUT_MS} ms`}::interval`,
+            { timeout: 60_000 },
+          )
+          .toHaveLength(count);
+
+  it.each([
+    ['ResetSecondFactor', reset],
+    ['a removal', remove],
+    ['another app', replace],
+  ] as const)('%s that comes first lets the code complete nothing', async (_, change) => {
+    const person = await createPersonWithApp(fixture);
+    const account = await openWithApp(person);
+    const step = await reachStep(fixture, { user: person.user });
+    clock.advance(STEP_MS);
+    const code = person.app.codeAt(clock.read());
+    const lock = await holdLock(
+      service.database,
+      `select from totp_secrets where user_id = '${person.user.id}' for update`,
+    );
+    const changing = change(person, account);
+    await areQueued(1);
+    const entering = enter(step, code);
+    await areQueued(2);
+    await lock.release();
+    const [reply] = await Promise.all([entering, changing]);
+    expect(isIn(reply)).toBe(false);
+    expect(await fixture.isCompleted(step.login.loginIntentId)).toBe(false);
+  });
+
+  it.each([
+    ['ResetSecondFactor', reset, false],
+    ['a removal', remove, true],
+  ] as const)('%s that comes second leaves the sign-in as it leaves others', async (_, change, lives) => {
+    const person = await createPersonWithApp(fixture);
+    const account = await openWithApp(person);
+    const step = await reachStep(fixture, { user: person.user });
+    clock.advance(STEP_MS);
+    const lock = await holdLock(
+      service.database,
+      `select from totp_secrets where user_id = '${person.user.id}' for update`,
+    );
+    const entering = enter(step, person.app.codeAt(clock.read()));
+    await areQueued(1);
+    const changing = change(person, account);
+    await areQueued(2);
+    await lock.release();
+    const [{ location }] = await Promise.all([entering, changing]);
+    const authToken = new URL(location ?? '').searchParams.get('authToken') ?? '';
+    const exchanged = clientsOf(service, fixture.tenant).auth.exchangeToken({ authToken });
+    expect(
+      await exchanged.then(
+        () => true,
+        () => false,
+      ),
+    ).toBe(lives);
+  });
+});
