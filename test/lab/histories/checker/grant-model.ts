@@ -14,6 +14,8 @@ interface GrantState {
 /** The name of the call in the audit log, for codes and for refresh tokens. */
 export const TOKEN = 'POST /oidc/token';
 export const REVOKE = 'POST /oidc/revoke';
+/** A step of the model that is no call: the second statement of a refused refresh, which ends the grant. */
+const END_REUSED = 'POST /oidc/token end';
 
 const model: Model<GrantState> = {
   initial: { isActive: true, codes: [], grants: {} },
@@ -54,6 +56,11 @@ const APPLY: Readonly<Record<string, Apply>> = {
     const codes = state.codes.filter((code) => code !== grantId);
     return when(refusal === undefined, { ...state, codes, grants: { ...state.grants, [grantId]: 1 } });
   },
+  [END_REUSED]: (state, { input: { grantId = '', rotation = 0 } }) => {
+    const { [grantId]: latest, ...grants } = state.grants;
+    if (latest === undefined) return state;
+    return when(rotation < latest - 1, { ...state, grants });
+  },
   [REVOKE]: endGrant,
   'SessionService/EndGrant': endGrant,
   'AdminService/EndUserGrant': endGrant,
@@ -86,7 +93,30 @@ function refresh(
     return when(refusal === undefined, { ...state, grants: { ...state.grants, [grantId]: latest + 1 } });
   }
   if (rotation === latest - 1) return when(refusal === undefined, state);
+  if (refusal !== undefined) return state;
   return when(!answer, { ...state, grants: others });
+}
+
+/**
+ * Adds the end of the grant to each refused refresh. A token that was replaced while the call was under way may have
+ * arrived before that, and then it ends nothing.
+ */
+export function addEndsByReuse(operations: readonly Operation[]): Operation[] {
+  return operations.flatMap((refused) => {
+    const { grantId, rotation } = refused.input;
+    if (refused.rpc !== TOKEN || rotation === undefined || refusalOf(refused) === undefined) return [refused];
+    const isOvertaken = operations.some(
+      ({ rpc, input, outcome, calledAt, returnedAt }) =>
+        rpc === TOKEN &&
+        input.grantId === grantId &&
+        (input.rotation ?? 0) > rotation &&
+        (outcome === 'unknown' || 'answer' in outcome) &&
+        calledAt <= refused.returnedAt &&
+        returnedAt >= refused.calledAt,
+    );
+    const returnedAt = isOvertaken ? Number.POSITIVE_INFINITY : refused.returnedAt;
+    return [refused, { ...refused, id: `${refused.id} end`, rpc: END_REUSED, outcome: 'unknown' as const, returnedAt }];
+  });
 }
 
 function when(isSo: boolean, state: GrantState): GrantState | undefined {

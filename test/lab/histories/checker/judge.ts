@@ -2,7 +2,7 @@
 import { addressModel, CHANGE_ADDRESS } from './address-model.ts';
 import { browserModel } from './browser-model.ts';
 import { eventModel } from './event-model.ts';
-import { grantModel } from './grant-model.ts';
+import { addEndsByReuse, grantModel } from './grant-model.ts';
 import { type AuditEvent, findAuditViolations, resolveUnknown } from './invariants/audit-log.ts';
 import { findBoundedCheckViolations } from './invariants/bounded-checks.ts';
 import { findDeliveryViolations, type Message } from './invariants/deliveries.ts';
@@ -74,7 +74,7 @@ function findRowViolations(operations: readonly Operation[], log: readonly Audit
     ...searchAll(userModel, groupBySubject(resolved, 'user')),
     ...searchAll(webhookModel, groupBySubject(resolved, 'webhook')),
     ...searchAll(sessionModel, groupBySubject(sessions, 'session')),
-    ...searchAll(grantModel, groupBySubject(grants, 'grant')),
+    ...searchAll(grantModel, groupBySubject(addEndsByReuse(grants), 'grant')),
     ...searchAll(browserModel, groupBySubject(resolved, 'browser')),
     ...searchAll(addressModel, groupBySubject(resolved, 'address')),
   ];

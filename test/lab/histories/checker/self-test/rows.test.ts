@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { addressModel, CHANGE_ADDRESS } from '../address-model.ts';
 import { ADD_PASSKEY, browserModel, CONTINUE, CONTINUE_SILENTLY, SIGN_IN } from '../browser-model.ts';
 import { eventModel } from '../event-model.ts';
-import { grantModel, TOKEN } from '../grant-model.ts';
+import { addEndsByReuse, grantModel, TOKEN } from '../grant-model.ts';
 import { findViolation } from '../linearize.ts';
 import { answerOf, type Operation, type Violation } from '../operation.ts';
 import { userModel, webhookModel } from '../profile-models.ts';
@@ -22,7 +22,7 @@ const JUDGES: Readonly<Record<Kind, (history: readonly Operation[]) => Violation
   user: (history) => findViolation(userModel, history),
   webhook: (history) => findViolation(webhookModel, history),
   session: (history) => findViolation(sessionModel, history),
-  grant: (history) => findViolation(grantModel, history),
+  grant: (history) => findViolation(grantModel, addEndsByReuse(history)),
   browser: (history) => findViolation(browserModel, history),
   address: (history) => findViolation(addressModel, history),
 };
@@ -154,4 +154,20 @@ test('two calls that cannot be told apart by time may have been in either order'
   // What has been acknowledged is there.
   expect(JUDGES.user(historyOf(operation('GetUser', 11, 12, nameless)))).toBeDefined();
   expect(answerOf(write)).toEqual(named.answer);
+});
+
+test.each([
+  ['before the call', 40, false],
+  ['during the call', 60, true],
+])('a replaced refresh token ends its grant if another was replaced %s', (_, replacedAt, mayLive) => {
+  const token = (calledAt: number, returnedAt: number, rotation?: number, refusal?: string): Operation => ({
+    ...{ id: `${calledAt}`, rpc: TOKEN, subject: 'grant 1', replica: 0, calledAt, returnedAt },
+    input: { grantId: 'g', ...(rotation && { rotation }) },
+    outcome: refusal ? { refusal } : { answer: {} },
+  });
+  const login = { ...token(0, 1), rpc: 'AdminService/CompleteLogin' };
+  const before = [login, token(2, 3), token(4, 5, 1), token(6, 7, 2), token(replacedAt, replacedAt + 1, 3)];
+  const history = [...before, token(50, 70, 1, 'invalid_grant')];
+  expect(JUDGES.grant([...history, token(80, 81, 4)]) === undefined).toBe(mayLive);
+  expect(JUDGES.grant([...history, token(80, 81, 4, 'invalid_grant')])).toBeUndefined();
 });
