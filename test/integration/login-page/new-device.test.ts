@@ -110,9 +110,9 @@ it('has a link that also removes how somebody could sign in again who signed in 
   };
   const waysOf = async () => {
     const [row] = await sql`
-      select wallet_address, (select array_agg(subject) from user_identities where user_id = u.id) as identities,
-        (select array_agg(id order by created_at) from passkeys where user_id = u.id) as passkeys
-      from users u where id = ${user.id}`;
+      select wallet_address, (select array_agg(subject) from user_identities where user_id = ${user.id}) as identities,
+        (select array_agg(id order by created_at) from passkeys where user_id = ${user.id}) as passkeys
+      from users where id = ${user.id}`;
     return row;
   };
   await addIdentity('own');
