@@ -47,10 +47,11 @@ function pack(destination: string): void {
   }
 }
 
-/** The package depends on what the server depends on, and has its version. */
+/** The package depends on what the server and the client depend on, and has the version of the server. */
 function describePackage() {
-  const manifest = JSON.parse(readFileSync(join(REPOSITORY, 'package.json'), 'utf8'));
-  const { version, license, dependencies, optionalDependencies } = manifest;
+  const read = (path: string) => JSON.parse(readFileSync(join(REPOSITORY, path), 'utf8'));
+  const { version, license, dependencies, optionalDependencies } = read('package.json');
+  const ofClient = read('src/client/package.json').dependencies;
   const entry = (name: string) => ({ types: `./src/testing/${name}.d.ts`, default: `./src/testing/${name}.js` });
   return {
     name: 'usher-testing',
@@ -61,7 +62,7 @@ function describePackage() {
     engines: { node: '>=24' },
     bin: { 'usher-testing': './src/testing/command.js' },
     exports: { '.': entry('usher-testing'), './vitest': entry('vitest') },
-    dependencies,
+    dependencies: { ...ofClient, ...dependencies },
     optionalDependencies,
   };
 }

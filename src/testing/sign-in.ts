@@ -22,6 +22,7 @@ import { markEmailVerified } from '../domain/users/mark-email-verified.ts';
 import { createHttpContext } from '../http/exchange.ts';
 import { bindAnswer, identifyBrowser } from '../login-page/browser/browser-cookie.ts';
 import { readLanguageChoice } from '../login-page/browser/language-choice.ts';
+import { nameBrowser } from '../login-page/pages/describe-sign-in.ts';
 import type { FullConfig } from '../modules/modules.ts';
 import { redeemProviderAnswer } from '../modules/providers/domain/redeem-provider-answer.ts';
 import type { UsherServer } from '../server.ts';
@@ -220,7 +221,7 @@ async function keepRefusal(
   if (!reason) return;
   call.count?.('refused_sign_ins');
   const userId = error.attempt?.userId ?? null;
-  const userAgent = userId && shortenUserAgent(browser.userAgent);
+  const userAgent = userId === null ? nameBrowser(browser.userAgent) : shortenUserAgent(browser.userAgent);
   const place = { ipAddress: browser.address, userAgent };
   const isKnown = ACTIONS[method] !== undefined || core.providers.nameOf(method) !== undefined;
   await recordAttempt(call, codes, { loginIntentId, reason, userId, method: isKnown ? method : null, ...place });
