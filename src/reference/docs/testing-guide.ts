@@ -13,7 +13,7 @@ const code = (text: string) => renderCodeBlock(text, { marksVariables: false });
 
 export const TESTING_GUIDE = html`<p>The package <code>usher-testing</code> has Usher itself, and a Postgres. Each test file gets a server with a database of its own in a fraction of a second, on a free port of this machine. It does not start with <code>NODE_ENV=production</code>, and nothing in a production Usher knows it.</p>
 ${code(testFiles.first)}
-<p>Two files serve all tests in JavaScript. With the first, Postgres starts once for all test files:</p>
+<p>Two files serve all tests in JavaScript. With the first, beside <code>package.json</code>, Postgres starts once for all test files. The second belongs beside the tests:</p>
 ${testFiles.shared.map(({ name, text }) => html`<details><summary>${name}</summary>${code(text)}</details>\n`)}
 <p>Below is a test file for each of the <a href="#quick-starts">quick starts</a>. Begin in a clone of Usher. <code>../shop</code> has the application.</p>
 ${testFiles.tests.map(

@@ -51,6 +51,7 @@ async function exchange(shop: Json, authToken: unknown): Promise<Json> {
 }
 
 describe('refuses', () => {
+  const TWICE = '{"address":"a","address":"b"}';
   const NOW = '/clock/now';
   test.each([
     ['no key', 401, 'INVALID_CONTROL_KEY', { headers: JSON_TYPE }],
@@ -85,7 +86,7 @@ describe('refuses', () => {
     ['a big body', 413, 'PAYLOAD_TOO_LARGE', { headers: { ...KEY, ...JSON_TYPE }, body: ' '.repeat(65_537) }],
     ['no JSON', 400, 'VALIDATION_FAILED', { headers: { ...KEY, ...JSON_TYPE }, body: '{' }],
     ['a list', 400, 'VALIDATION_FAILED', { headers: { ...KEY, ...JSON_TYPE }, body: '[]' }],
-    ['a name twice', 400, 'VALIDATION_FAILED', { headers: { ...KEY, ...JSON_TYPE }, body: '{"a":1,"a":2}' }],
+    ['a name twice', 400, 'VALIDATION_FAILED', { path: '/mails', headers: { ...KEY, ...JSON_TYPE }, body: TWICE }],
   ] as const)('%s with %i %s', async (_, status, reason, sent) => {
     const reply = await request(control.url, { path: NOW, method: 'POST', ...sent });
     expect({ status: reply.status, ...JSON.parse(reply.body) }).toMatchObject({ status: false, reason });
@@ -188,9 +189,9 @@ test('cuts Postgres off until the outage ends', async () => {
 
 test('receives what a webhook gets, and refuses what it shall refuse', async () => {
   const { shop, authUrl } = await beginLogin();
-  const types = ['session.created'];
+  const types = ['session.created', 'user.created'];
   const { webhookId } = await callOrThrow('/receive-webhooks', { application: shop.clientId, types });
-  await callOrThrow('/webhooks/fail', { webhookId, times: 1, status: 503 });
+  await callOrThrow('/webhooks/fail', { webhookId, times: 2, status: 503 });
   const { authToken } = await callOrThrow('/sign-in', { authUrl, user: 'bob@example.com' });
   const user = await exchange(shop, authToken);
   await callOrThrow('/settle');
@@ -198,7 +199,11 @@ test('receives what a webhook gets, and refuses what it shall refuse', async () 
   await callOrThrow('/clock/advance', { duration: '1h' });
   const message = await callOrThrow('/webhooks/next', { webhookId, type: 'session.created' });
   expect(message).toMatchObject({ type: 'session.created', data: { userId: user.id } });
-  expect(await callOrThrow('/webhooks/all', { webhookId })).toEqual({ messages: [message] });
+  const other = await callOrThrow('/webhooks/next', { webhookId });
+  expect(other).toMatchObject({ type: 'user.created', data: { id: user.id } });
+  const { messages } = await callOrThrow('/webhooks/all', { webhookId });
+  expect(messages).toHaveLength(2);
+  expect(messages).toEqual(expect.arrayContaining([message, other]));
 });
 
 test('reads e-mails and the audit log, and empties both', async () => {
