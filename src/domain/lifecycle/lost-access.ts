@@ -53,6 +53,7 @@ export function cutOffLost(isLeft?: SQL): SQL {
   ), cutoff as (
     insert into session_cutoffs as c (application_id, user_id, cutoff_at, expires_at)
     select application_id, user_id, ${presentInstant}, ${p.instant('cutoffExpiresAt')}
+    -- Equivalent: order: any one prevents deadlocks
     from lost order by application_id, user_id
     ${onConflictMove(sql`application_id, user_id`, sql`c.application_id, c.user_id, c.cutoff_at`)}
   ), ended as (
@@ -117,13 +118,16 @@ const cutOffOfOne = statement('cut_off_refused_of_application', HAS_MESSAGES)`
 export function cutOffRefusedOfOne(where: Partial<typeof HERE> = {}, claimed = sql``): SQL {
   return sql`added_here as (
     select user_id from added_users
-    where application_id = ${p.uuid('applicationId')} and user_id = any(${p.uuids('userIds')})
+    where application_id = ${p.uuid('applicationId')}
+      -- Equivalent: conjunct: of more rows, each user finds the own one
+      and user_id = any(${p.uuids('userIds')})
   ), lost as (
     select f.user_id, null::timestamptz as authenticated_at
     from unnest(${p.uuids('userIds')}) as f (user_id)${claimed}
     where (select restrict_access and deleted_at is null from applications where id = ${p.uuid('applicationId')})
       and not exists (select 1 from added_here h where h.user_id = f.user_id)
       and not exists (${grantedByGroups(p.uuid('applicationId'), sql`f.user_id`)})
+    -- Equivalent: order: any one prevents deadlocks
     order by f.user_id
   ), ${cutOffSessions(sql`lost`)}, ${messagesOf(
     { ...sessionRevoked(sql`ended`), part: sql`ended.user_id` },

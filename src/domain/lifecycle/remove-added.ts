@@ -22,7 +22,10 @@ export function deleteAdded(from: SQL): SQL {
 }
 
 /** Joins to a row `w`, with the ID of the user, what `removedAdded` reads. */
-export const joinRemoved = sql`left join (select distinct user_id from passkeys_left) k on k.user_id = w.id
+export const joinRemoved = sql`
+    -- Equivalent: conjunct: all are of one user
+    left join (select distinct user_id from passkeys_left) k on k.user_id = w.id
+    -- Equivalent: conjunct: they are, too
     left join secrets_left s on s.user_id = w.id`;
 
 /**

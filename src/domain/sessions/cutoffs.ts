@@ -139,7 +139,6 @@ export function cutOffSessions(target: SQL): SQL {
   ), ended as (
     delete from sessions s using cutoff
     where s.application_id = ${p.uuid('applicationId')} and s.user_id = cutoff.user_id
-      -- Equivalent: comparison: of a sign-in at that instant, the look for late sessions ends the session
       and s.authenticated_at <= cutoff.cutoff_at
     returning s.application_id, s.user_id, s.expires_at
   )`;

@@ -304,7 +304,28 @@ describe.each([
     await insert('sessions', own({ authenticated_at: at(HOUR) }));
     await look();
     expect(await count('sessions')).toBe(1);
+    // Unless the cut-off is as late.
+    await sql`update session_cutoffs set cutoff_at = ${at(HOUR)} where user_id = ${userId}`;
+    await look();
+    expect(await count('sessions')).toBe(0);
   });
+
+  test('of two users, the one who may enter stays', async () => {
+    await restrict(here);
+    await insert('added_users', own({ user_id: stranger }));
+    const both = [
+      [here, stranger],
+      [here, userId],
+    ] as const;
+    await cutOffRefused(callAt(), isOfSeveral ? [...both, [other, userId]] : both);
+    const ended = await sql`select user_id from session_cutoffs where application_id = ${here}`;
+    expect(ended).toEqual([{ user_id: userId }]);
+  });
+});
+
+test('a look at nobody asks nothing', async () => {
+  const run = () => Promise.reject(new Error('A statement in vain'));
+  await cutOffRefused({ run, now: NOW }, []);
 });
 
 describe('what was added since', () => {
@@ -359,6 +380,13 @@ describe('what was added since', () => {
     await remove();
     expect(await readUser()).toMatchObject({ has_second_factor: true, ...after });
     expect(readTold()).toEqual(isTold ? [here] : []);
+  });
+
+  test('writes no row of a user who has added nothing', async () => {
+    const version = () => sql`select xmin::text from users where id = ${userId}`;
+    const before = await version();
+    await remove();
+    expect(await version()).toEqual(before);
   });
 
   test('is nothing of somebody who is deleted', async () => {
