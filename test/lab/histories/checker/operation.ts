@@ -24,6 +24,9 @@ export interface Input {
   readonly link?: string;
   readonly removes?: readonly string[];
   readonly scans?: readonly DoorScan[];
+  /** A sign-in that waits for its second step, and the time step of an app's code or the number of a recovery code. */
+  readonly held?: string;
+  readonly code?: number;
 }
 
 export interface DoorScan {
@@ -57,6 +60,7 @@ export interface Answer {
     readonly signingKey?: string;
   };
   readonly webhooks?: readonly { readonly webhookId: string }[];
+  readonly secondFactor?: object;
   readonly session?: { readonly id?: string };
   readonly sessions?: readonly unknown[];
   readonly active?: boolean;

@@ -29,12 +29,14 @@ export interface Browser {
   isBusy: boolean;
 }
 
+export type PagesScene = Pick<Scene, 'recorder' | 'replicas' | 'urls' | 'oidcApplication'>;
+
 export class LoginPages {
-  readonly #scene: Scene;
+  readonly #scene: PagesScene;
   /** What the calls are about. */
   readonly #kind: string;
 
-  constructor(scene: Scene, kind: string) {
+  constructor(scene: PagesScene, kind: string) {
     this.#scene = scene;
     this.#kind = kind;
   }
