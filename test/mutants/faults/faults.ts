@@ -4,6 +4,7 @@ import { ERASURE_FAULTS } from './erasure.ts';
 import { ORDER_FAULTS } from './order.ts';
 import { RACES_FAULTS } from './races.ts';
 import { TENANTS_FAULTS } from './tenants.ts';
+import { TESTING_FAULTS } from './testing.ts';
 import { TOKENS_FAULTS } from './tokens.ts';
 import { USERS_FAULTS } from './users.ts';
 
@@ -15,4 +16,5 @@ export const FAULTS: readonly Fault[] = [
   ...ENDINGS_FAULTS,
   ...RACES_FAULTS,
   ...ORDER_FAULTS,
+  ...TESTING_FAULTS,
 ];
