@@ -20,9 +20,10 @@ export const handleShardsInTurn = (set: 'set' | 'set local') => `${set} citus.mu
 /**
  * Set in each transaction, whose statements find rows by an index, in its order. Postgres keeps the plans of statements: one
  * that it made while a table was short, or had few instants, may read the whole table, or search each instant and sort,
- * when the table is long.
+ * when the table is long. Up to version 17 it adds 10^10 to the cost of a plan that must sort all the same, and would
+ * therefore compile the statement for hundreds of milliseconds, at each execution.
  */
-export const PREFER_INDEXES = 'set local enable_seqscan = off; set local enable_sort = off';
+export const PREFER_INDEXES = 'set local enable_seqscan = off; set local enable_sort = off; set local jit = off';
 
 /**
  * Sets the schema and the timeouts of a connection's statements, by `SET`: poolers refuse them as startup parameters.

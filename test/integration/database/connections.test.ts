@@ -28,11 +28,15 @@ afterEach(async () => {
 
 afterAll(() => testDatabase[Symbol.asyncDispose]());
 
-test('a transaction prefers indexes', async () => {
+test('a transaction prefers indexes, and compiles no statement', async () => {
+  // As on a Postgres that nobody has configured.
+  const name = new URL(testDatabase.url).pathname.slice(1);
+  await testDatabase.sql.unsafe(`alter database ${name} set jit = on`);
   await using database = openDatabase();
   const transact = () => database.transact({ applicationId: '', deadline: soon() }, (run) => run(selectSetting, {}));
-  expect(await transact()).toEqual([{ scansTables: 'off', sorts: 'off' }]);
-  expect(await database.run(selectSetting, {}, soon())).toEqual([{ scansTables: 'on', sorts: 'on' }]);
+  expect(await transact()).toEqual([{ scansTables: 'off', sorts: 'off', compiles: 'off' }]);
+  expect(await database.run(selectSetting, {}, soon())).toEqual([{ scansTables: 'on', sorts: 'on', compiles: 'on' }]);
+  await testDatabase.sql.unsafe(`alter database ${name} reset jit`);
 });
 
 describe('a statement', () => {
@@ -364,7 +368,11 @@ const selectPid: Statement<unknown[]> = (db) =>
 
 const selectSetting: Statement<unknown[]> = (db) =>
   db
-    .select({ scansTables: sql`current_setting('enable_seqscan')`, sorts: sql`current_setting('enable_sort')` })
+    .select({
+      scansTables: sql`current_setting('enable_seqscan')`,
+      sorts: sql`current_setting('enable_sort')`,
+      compiles: sql`current_setting('jit')`,
+    })
     .from(sql`(select) as nothing`)
     .prepare('select_setting');
 
