@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 	check(err)
 	check(json.Unmarshal(line, &usher))
 
-	shop := call("/create-application", `{"redirectUris":["http://127.0.0.1/callback"]}`)
+	shop := control("/create-application", `{"redirectUris":["http://127.0.0.1/callback"]}`)
 	os.Setenv("CLIENT_ID", shop["clientId"].(string))
 	os.Setenv("API_KEY", shop["apiKey"].(string))
 	usherURL = usher.URL
@@ -49,14 +49,14 @@ func TestSignIn(t *testing.T) {
 	browser := newBrowser()
 	expect(t, browser.read(appURL), "Sign in")
 	_, authURL := browser.open(appURL + "/login")
-	answer := call("/sign-in", toJSON(map[string]string{"authUrl": authURL, "user": "ada@example.com"}))
+	answer := control("/sign-in", toJSON(map[string]string{"authUrl": authURL, "user": "ada@example.com"}))
 	browser.open(answer["redirectUrl"].(string))
 	expect(t, browser.read(appURL), "Signed in as ada@example.com")
 }
 
 func TestLoginOfSomebodyElse(t *testing.T) {
 	_, authURL := newBrowser().open(appURL + "/login")
-	answer := call("/sign-in", toJSON(map[string]string{"authUrl": authURL, "user": "eve@example.com"}))
+	answer := control("/sign-in", toJSON(map[string]string{"authUrl": authURL, "user": "eve@example.com"}))
 	browser := newBrowser()
 	browser.open(appURL + "/login")
 	text, _ := browser.open(answer["redirectUrl"].(string))
@@ -66,15 +66,15 @@ func TestLoginOfSomebodyElse(t *testing.T) {
 
 func TestLoginThatTakesTooLong(t *testing.T) {
 	_, authURL := newBrowser().open(appURL + "/login")
-	call("/clock/advance", `{"duration":"31m"}`)
-	answer := call("/sign-in", toJSON(map[string]string{"authUrl": authURL, "user": "ada@example.com"}))
+	control("/clock/advance", `{"duration":"31m"}`)
+	answer := control("/sign-in", toJSON(map[string]string{"authUrl": authURL, "user": "ada@example.com"}))
 	if answer["reason"] != "LOGIN_INTENT_EXPIRED" {
 		t.Fatal(answer)
 	}
 }
 
 // Calls a member of the package on the control port.
-func call(path string, parameters string) map[string]interface{} {
+func control(path string, parameters string) map[string]interface{} {
 	request, err := http.NewRequest("POST", usher.ControlURL+path, strings.NewReader(parameters))
 	check(err)
 	request.Header.Set("Authorization", "Bearer "+usher.ControlKey)
