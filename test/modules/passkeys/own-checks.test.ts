@@ -52,3 +52,61 @@ test('of an attestation, the data of the authenticator stay', () => {
   expect(withoutAttestation(objectOf({ fmt: 'packed', attStmt }))).toEqual(none);
   expect(none.toString('latin1')).toContain('cfmtdnonegattStmt\xa0hauthData');
 });
+
+/** Statements of CBOR, with lengths and numbers in all of their forms. */
+test.each<[string, string, boolean]>([
+  ['is empty', 'a0', true],
+  ['has numbers', 'a661610061621818616319010061641a0000010061651b0000000000000100616620', true],
+  ['has texts and bytes', `a361616162616258205${'0'.repeat(63)}61634401020304`, true],
+  ['has a length of two bytes', `a16161590100${'00'.repeat(256)}`, true],
+  ['has a length of four bytes', `a161615a00000100${'00'.repeat(256)}`, true],
+  ['has a length of eight bytes', `a161615b0000000000000100${'00'.repeat(256)}`, true],
+  ['has lists, maps and tags', 'a16161838101a10102c1c200', true],
+  ['has lists in lists', 'a1616182818000', true],
+  ['has maps in a map', 'a26161a101026162a0', true],
+  ['has tags', 'a16161c1c200', true],
+  ['ends too early', 'a16161', false],
+  ['has a byte too many', 'a000', false],
+  ['is a list', '80', false],
+  ['has a length that is none', 'a161615c00', false],
+  ['has more items than bytes', 'a161619affffffff00', false],
+])('an attestation whose statement %s', async (_, hex, isValid) => {
+  const passkey = new SoftwarePasskey();
+  const odd = { fmt: 'packed', attStmt: Buffer.from(hex, 'hex'), order: ['fmt', 'authData', 'attStmt'] };
+  const credential = passkey.create({ ...party, challenge, userHandle: 'AAAA' }, odd);
+  const bare = passkey.create({ ...party, challenge, userHandle: 'AAAA' });
+  const read = (json: string) => withoutAttestation(Buffer.from(parseCredential(json).attestationObject, 'base64url'));
+  if (isValid) expect(read(credential)).toEqual(read(bare));
+  else expect(await reasonOf((async () => read(credential))())).toBe('INVALID_PASSKEY');
+});
+
+const answer = { clientDataJSON: 'AAAA', signature: 'AAAA' };
+test.each<[string, object, boolean]>([
+  ['as browsers send it', {}, true],
+  ['of eight transports', { response: { ...answer, transports: Array(8).fill('usb') } }, true],
+  ['of nine transports', { response: { ...answer, transports: Array(9).fill('usb') } }, false],
+  ['of a transport that is a list', { response: { ...answer, transports: [['usb']] } }, false],
+  ['of transports that are a text', { response: { ...answer, transports: 'usb' } }, false],
+  ['of an ID that is a number', { id: 5, rawId: 5 }, false],
+  ['of an empty ID', { id: '', rawId: '' }, false],
+  ['of two IDs', { rawId: 'BBBB' }, false],
+  ['of another type', { type: 'password' }, false],
+  ['of a signature that is a number', { response: { ...answer, signature: 5 } }, false],
+  ['of a signature with padding', { response: { ...answer, signature: 'AA==' } }, false],
+  ['without an answer', { response: undefined }, true],
+])('a credential %s is one: %s', async (_, changes, isOne) => {
+  const json = JSON.stringify({ id: 'AAAA', rawId: 'AAAA', type: 'public-key', response: answer, ...changes });
+  expect(await reasonOf((async () => void parseCredential(json))())).toBe(isOne ? undefined : 'INVALID_PASSKEY');
+});
+
+test.each([
+  ['no JSON', 'no JSON'],
+  ['a list', '[]'],
+  [
+    'a challenge that is a list',
+    JSON.stringify({ type: 'webauthn.get', origin: party.origin, challenge: [challenge] }),
+  ],
+])('refuses client data that are %s', async (_, text) => {
+  const credential = { clientDataJSON: Buffer.from(text).toString('base64url') } as ReturnType<typeof parseCredential>;
+  expect(await reasonOf((async () => requireOwnRequest(credential, party, use, NOW))())).toBe('INVALID_PASSKEY');
+});

@@ -137,3 +137,54 @@ test('known keys are not asked for again within 4 minutes', async () => {
   }
   expect(countOf('/keys')).toBe(1);
 });
+
+test.each<[unknown, string | undefined]>([
+  [0, '1970-01-01T00:00:00.000Z'],
+  [2 ** 32 - 1, '2106-02-07T06:28:15.000Z'],
+  [2 ** 32, undefined],
+])('a sign-in with the auth_time %j was at %s', async (authTime, instant) => {
+  const identity = await signIn({ email: '', auth_time: authTime });
+  expect(identity.authenticatedAt?.toISOString()).toBe(instant);
+});
+
+test.each([
+  [{}, [null, null, null]],
+  [{ loginHint: 'ada' }, ['ada', null, null]],
+  [{ freshness: { maxAgeSeconds: 60, isRequired: true } }, [null, '60', null]],
+  [{ freshness: { maxAgeSeconds: 0, isRequired: true } }, [null, '0', 'login']],
+])('the request with %j has a hint, an age and a prompt of %j', async (asked, expected) => {
+  const { searchParams } = await client.authorizationUrl(SECRETS, { redirectUri, loginHint: '', ...asked });
+  expect(['login_hint', 'max_age', 'prompt'].map((name) => searchParams.get(name))).toEqual(expected);
+});
+
+test.each<[string | undefined, string[] | undefined, RegExp]>([
+  [undefined, undefined, /^Basic /],
+  [undefined, ['client_secret_basic'], /^Basic /],
+  [undefined, ['client_secret_basic', 'client_secret_post'], /^$/],
+  ['client_secret_basic', ['client_secret_post'], /^Basic /],
+  ['client_secret_post', ['client_secret_basic'], /^$/],
+])('by the method %s, and of %j, the secret comes in the header %s', async (method, listed, header) => {
+  acme.metadata = { token_endpoint_auth_methods_supported: listed };
+  client = new OpenIdClient(acme.settings({ tokenEndpointAuthMethod: method as never }), 5_000);
+  let authorization = 'none';
+  acme.answers.set('/token', (request, response) => {
+    authorization = request.headers.authorization ?? '';
+    response.writeHead(503).end();
+  });
+  await expect(signIn()).rejects.toThrow('token_endpoint answered 503');
+  expect(authorization).toMatch(header);
+});
+
+test.each<[string, number, Record<string, unknown>, string]>([
+  ['/token', 400, { error: 'invalid_grant' }, 'token_endpoint answered invalid_grant'],
+  ['/token', 400, { error: 'ada@app.test' }, 'token_endpoint answered 400'],
+  ['/token', 401, { error: 'invalid_client' }, 'client secret refused (client_secret_basic)'],
+  ['/token', 403, {}, 'no permission: token_endpoint answered 403'],
+  ['/keys', 500, {}, 'jwks_uri answered 500'],
+  [METADATA, 401, {}, 'no permission: openid-configuration answered 401'],
+])('an answer of %s with %i and %j: %s', async (path, status, body, message) => {
+  acme.answers.set(path, (_request, response) => {
+    response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
+  });
+  await expect(signIn()).rejects.toThrow(message);
+});

@@ -16,7 +16,38 @@ test('an entry keeps its second factors', () => {
   expect(parse({ ...acme, ...more })).toMatchObject([more]);
 });
 
+test('a file may have 20 entries, whose issuers, domains and methods are of several kinds', () => {
+  const entries = Array.from({ length: 20 }, (_, at) => ({
+    ...acme,
+    id: `acme-${at}`,
+    issuer: `https://${at}.acme.test`,
+  }));
+  expect(parse(...entries)).toHaveLength(20);
+  const issuers = ['http://localhost/', 'http://[::1]:8080', 'https://acme.test/realm'];
+  for (const issuer of issuers) expect(parse({ ...acme, issuer })).toMatchObject([{ issuer }]);
+  const more = { emailDomains: ['corp.test', 'Bücher.example'], tokenEndpointAuthMethod: 'client_secret_post' };
+  expect(parse({ ...acme, ...more })).toMatchObject([more]);
+  const enterprise = { ...acme, type: 'github', issuer: 'https://git.test/login/oauth' };
+  expect(parse(enterprise)).toMatchObject([enterprise]);
+});
+
+test('refuses a field that is there twice', () => {
+  const text = JSON.stringify([acme]).replace('{', '{"id":"acme",');
+  expect(() => parseLoginProviders(text)).toThrow('must not have a field twice');
+});
+
 test.each<[string, unknown[]]>([
+  ['entry 1 must be an object', [null]],
+  ['entry 1: id must begin', [{ ...acme, id: ['acme'] }]],
+  ['entry 1: clientId must have', [{ ...acme, clientId: 'a b' }]],
+  ['entry 1: emailDomains must be domains', [{ ...acme, emailDomains: 'corp.test' }]],
+  ['entry 1: emailDomains must be domains', [{ ...acme, emailDomains: [['corp.test']] }]],
+  ['entry 1: emailDomains must be domains', [{ ...acme, emailDomains: ['corp.test', 'corp'] }]],
+  ['entry 1: issuer must be an https URL', [{ ...acme, issuer: ['https://acme.test'] }]],
+  ['entry 1: issuer must be an https URL', [{ ...acme, issuer: 'acme.test' }]],
+  ['entry 1: issuer must be an https URL', [{ ...acme, issuer: 'https://acme.test?' }]],
+  ['entry 1: issuer must be an https URL', [{ ...acme, issuer: 'https://:secret@acme.test' }]],
+  ['entry 1: issuer must be an https URL', [{ ...acme, issuer: 'ftp://localhost' }]],
   ['must hold a JSON array of at most 20 providers', Array.from({ length: 21 }, () => acme)],
   ['entry 1 must be an object', ['acme']],
   ['entry 2 has an unknown field', [acme, { ...acme, client_id: 'usher' }]],
@@ -52,6 +83,6 @@ test.each<[string, unknown[]]>([
   expect(() => parse(...entries)).toThrow(new RegExp(problem));
 });
 
-test('refuses a text that is no JSON, without quoting it', () => {
-  expect(() => parseLoginProviders('secret')).toThrow(/^must hold a JSON array of at most 20 providers$/);
+test.each(['secret', '{"length":1}'])('refuses %s, without quoting it', (text) => {
+  expect(() => parseLoginProviders(text)).toThrow(/^must hold a JSON array of at most 20 providers$/);
 });

@@ -9,6 +9,7 @@ const verified = { email: 'ada@corp.test', email_verified: true };
 test.each<[boolean, string, Record<string, unknown>]>([
   [true, 'https://acme.test', verified],
   [true, 'https://acme.test', { ...verified, email_verified: 'true' }],
+  [true, 'https://acme.test', { ...verified, email_verified: 1 }],
   [false, 'https://acme.test', { ...verified, email_verified: false }],
   [false, 'https://acme.test', { ...verified, email_verified: 'false' }],
   [false, 'https://acme.test', { email: 'ada@corp.test' }],

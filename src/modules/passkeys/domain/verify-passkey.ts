@@ -50,16 +50,16 @@ export async function verifyUse(
 ): Promise<{ signCount: number; isBackedUp: boolean; isUserVerified: boolean }> {
   const { id, clientDataJSON, authenticatorData, signature, userHandle } = credential;
   const { verifyAuthenticationResponse } = await import('@simplewebauthn/server');
-  const { verified, authenticationInfo } = await verifyAuthenticationResponse({
+  const answer = await verifyAuthenticationResponse({
     ...EXPECTED,
     expectedOrigin: origin,
     expectedRPID: rpId,
     response: { ...toEnvelope(id), response: { clientDataJSON, authenticatorData, signature, userHandle } },
     // With zero, the library accepts every counter. That of synced passkeys never increases.
     credential: { id, publicKey: new Uint8Array(publicKey), counter: 0 },
-  }).catch(() => ({ verified: false, authenticationInfo: undefined }));
-  requireValid(verified && authenticationInfo !== undefined);
-  const { newCounter, credentialBackedUp, userVerified } = authenticationInfo;
+  }).catch(() => undefined);
+  requireValid(answer?.verified === true);
+  const { newCounter, credentialBackedUp, userVerified } = answer.authenticationInfo;
   return { signCount: newCounter, isBackedUp: credentialBackedUp, isUserVerified: userVerified };
 }
 
@@ -123,15 +123,14 @@ class CborReader {
 
   /** Skips a map and all that it contains. */
   skipMap(): void {
-    requireValid(this.#bytes[this.#at] !== undefined && (this.#bytes[this.#at] ?? 0) >> 5 === MAP);
+    requireValid((this.#bytes[this.#at] ?? 0) >> 5 === MAP);
+    // Each item has a byte, so a number of more items than bytes ends at the last byte.
     for (let left = 1; left > 0; left--) {
       const { type, value } = this.#readHead();
       if (type === BYTES || type === TEXT) this.#read(value);
       else if (type === ARRAY) left += value;
       else if (type === MAP) left += 2 * value;
       else if (type === TAG) left++;
-      // Every item has a byte, so more items than bytes are never read.
-      requireValid(left - 1 <= this.#bytes.length - this.#at);
     }
   }
 

@@ -3,10 +3,12 @@ import { hash, randomBytes, randomUUID } from 'node:crypto';
 import { afterAll, describe, expect, test } from 'vitest';
 import type { Application } from '../../../../src/domain/core/call.ts';
 import { sidOf } from '../../../../src/domain/sessions/sid.ts';
-import { beginGrant } from '../../../../src/modules/oidc/domain/grants/begin-grant.ts';
+import { beginGrant, requireEntryToClient } from '../../../../src/modules/oidc/domain/grants/begin-grant.ts';
 import { readCodeRequest, redeemCode } from '../../../../src/modules/oidc/domain/grants/redeem-code.ts';
+import { createCode } from '../../../../src/modules/oidc/domain/tokens/code.ts';
 import {
   at,
+  type CallOptions,
   CLIENT,
   type ConditionRow,
   DAY,
@@ -21,7 +23,7 @@ import {
   SECOND,
   SIGNED_IN,
 } from '../../../support/grant-scene.ts';
-import { createTenant, REDIRECT_URI } from '../../../support/service.ts';
+import { adminClient, createTenant, REDIRECT_URI } from '../../../support/service.ts';
 
 const scenes = await openGrantScenes();
 afterAll(scenes.close);
@@ -178,6 +180,27 @@ describe.each([
     expect(await grantOf(scene)).toMatchObject({ needs_consent: false, client_name: null });
   });
 });
+/** The same login again. */
+async function repeat(scene: GrantScene): Promise<GrantScene> {
+  const again = { ...scene, intent: randomUUID() };
+  await sql`insert into login_intents select (jsonb_populate_record(i, jsonb_build_object('id', ${again.intent}::text))).*
+    from login_intents i where id = ${scene.intent}`;
+  return again;
+}
+
+test('a grant of a user who is erased while it begins is removed again', async () => {
+  const scene = await createScene();
+  const erased = new Set<string>();
+  const erase = async (): Promise<void> => {
+    if (erased.has(scene.user)) return;
+    erased.add(scene.user);
+    await adminClient(service).eraseUser({ userId: scene.user });
+  };
+  const meanwhile = { redeemCodeAndBeginSession: erase, beginGrantedSession: erase };
+  expect(await outcomeOf(begin(scene, { meanwhile }))).toBe('invalid_grant');
+  expect(await grantOf(scene)).toBeUndefined();
+});
+
 test.each<[string, (scene: GrantScene) => PromiseLike<unknown>, boolean]>([
   ['its browser is signed out with the sign-in', (s) => cutOffBrowser(s, SIGNED_IN), false],
   ['its browser is signed out of another sign-in', (s) => cutOffBrowser(s, at(-2 * SECOND - 1)), true],
@@ -186,9 +209,7 @@ test.each<[string, (scene: GrantScene) => PromiseLike<unknown>, boolean]>([
   const scene = await createScene();
   const meanwhile = { redeemCodeAndBeginSession: () => change(scene), beginGrantedSession: () => change(scene) };
   // Another grant of the browser, which nothing ends here.
-  const other = { ...scene, intent: randomUUID() };
-  await sql`insert into login_intents select (jsonb_populate_record(i, jsonb_build_object('id', ${other.intent}::text))).*
-    from login_intents i where id = ${scene.intent}`;
+  const other = await repeat(scene);
   await begin(other);
   expect(await outcomeOf(begin(scene, { meanwhile }))).toBe(isGood ? 'ok' : 'invalid_grant');
   expect((await grantOf(scene))?.ended_at === null).toBe(isGood);
@@ -216,4 +237,33 @@ test('a code is redeemed once, at its own application', async () => {
   expect(await outcomeOf(redeem(scene))).toBe('invalid_grant');
   const unused = await sql`select from login_intents where id = ${other.intent} and redeemed_at is null`;
   expect(unused).toHaveLength(1);
+});
+
+test.each<[string, (scene: GrantScene) => object, string, CallOptions?]>([
+  ['a text that is no code', () => ({ code: 'none' }), 'invalid_grant'],
+  ['a verifier of 42 characters', () => ({ codeVerifier: 'v'.repeat(42) }), 'invalid_grant'],
+  ['the code of a resource', (s) => ({ code: createCode(keys.code, s.intent, s.app.id) }), 'invalid_target'],
+  [
+    'the code of another resource',
+    (s) => ({ code: createCode(keys.code, s.intent, randomUUID()) }),
+    'invalid_target',
+    { forClient: CLIENT },
+  ],
+  [
+    'a code in place of that of a resource',
+    (s) => ({ code: createCode(keys.code, s.intent) }),
+    'invalid_target',
+    { forClient: CLIENT },
+  ],
+])('no grant begins with %s', async (_, request, reason, options) => {
+  const scene = await createScene();
+  expect(await outcomeOf(begin(scene, options, request(scene)))).toBe(reason);
+  expect(await grantOf(scene)).toBeUndefined();
+});
+
+test('a client hears nothing of its code while Usher cannot ask who may enter it', async () => {
+  const { app, user } = await createScene();
+  const run = async () => Promise.reject(new Error('down'));
+  const call = { ...callOf({ app }), run, client: { ...app, restrictAccess: true } };
+  await expect(requireEntryToClient(call, user)).rejects.toThrow('down');
 });

@@ -195,7 +195,11 @@ test('a consent to a program of this computer is not stored', async () => {
 
 test('a consent that is stored while its user is erased is removed again', async () => {
   const scene = await createScene();
-  const erase = () => adminClient(service).eraseUser({ userId: scene.user });
+  // The erasure has not seen what was stored while it was on its way.
+  const erase = async () => {
+    await adminClient(service).eraseUser({ userId: scene.user });
+    await consent(scene);
+  };
   await allow(scene, await asking(scene), { options: { meanwhile: { consentToClient: erase } } });
   expect(await storedOf(scene)).toEqual([]);
 });

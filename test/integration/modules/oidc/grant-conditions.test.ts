@@ -151,6 +151,38 @@ describe('a session of a grant', () => {
   });
 });
 
+describe('a refresh', () => {
+  const namesOf = async (scene: GrantScene, options: CallOptions = {}) => {
+    const { run, ...call } = callOf(scene, options);
+    const names: string[] = [];
+    const counting: typeof run = (statement, parameters) => {
+      names.push(statement.name);
+      return run(statement, parameters);
+    };
+    await continueGrantedSession({ ...call, run: counting }, tokenOf(scene));
+    return names;
+  };
+
+  test('that finds a session runs one statement', async () => {
+    const scene = await createScene();
+    await begin(scene);
+    expect(await namesOf(scene)).toEqual(['continueGrantedSession']);
+  });
+
+  test('that finds a session of an earlier sign-in makes it one of its own', async () => {
+    const scene = await createScene();
+    await begin(scene);
+    await sql`update sessions set authenticated_at = ${at(-DAY)} where user_id = ${scene.user}`;
+    expect(await namesOf(scene)).toEqual([
+      'continueGrantedSession',
+      'updateSignInByParameters',
+      'continueGrantedSession',
+    ]);
+    const [session] = await sql`select last_authenticated_at, assurance from sessions where user_id = ${scene.user}`;
+    expect(session).toEqual({ last_authenticated_at: SIGNED_IN, assurance: 2 });
+  });
+});
+
 describe('a live grant', () => {
   const find = ({ app, intent }: GrantScene, allowsClient = true) => {
     const run = database.within(Number.POSITIVE_INFINITY);

@@ -43,7 +43,7 @@ export async function beginAuthorization(
   const expiresAt = new Date(now.getTime() + INTENT_LIFETIME_MS);
   const target = { applicationId: client.id, id, redirectUri, state, responseMode, createdAt: now, expiresAt };
   const { forClient, clientName, scopeNames } = wanted;
-  const ofClient = { forClient, clientName, scopeNames, askConsent: clientName !== null && asksConsent };
+  const ofClient = { forClient, clientName, scopeNames, askConsent: asksConsent };
   const conditions = { prompt, maxAgeSeconds, requiredAssurance, locale };
   await run(insertIntent, { ...target, ...conditions, ...ofClient, scope, nonce, codeChallenge });
   return id;

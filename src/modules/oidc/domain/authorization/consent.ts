@@ -38,8 +38,9 @@ export interface AskingIntent extends LoginIntent {
 
 export async function findAskingIntent(call: Call, id: string): Promise<AskingIntent | undefined> {
   const intent = await findLoginIntent(call, id);
-  const { forClient = null, clientName = null, userId, completedAt } = intent ?? {};
-  if (!intent || forClient === null || clientName === null || !userId || !completedAt) return undefined;
+  if (!intent) return undefined;
+  const { forClient, clientName, userId, completedAt } = intent;
+  if (forClient === null || clientName === null || !userId || !completedAt) return undefined;
   return { ...intent, forClient, clientName, userId, completedAt };
 }
 
