@@ -75,12 +75,14 @@ export function resolveUnknown(
 ): Operation[] {
   const committed = new Set(log.map(({ requestId }) => requestId));
   return operations.flatMap((operation) => {
-    if (operation.outcome !== 'unknown' || isUntold(operation)) return [operation];
-    return committed.has(operation.id) ? [{ ...operation, returnedAt: endsAt }] : [];
+    if (operation.outcome !== 'unknown') return [operation];
+    if (committed.has(operation.id)) return [{ ...operation, returnedAt: endsAt }];
+    return isUntold(operation) ? [operation] : [];
   });
 }
 
-/** Returns whether a call without an answer may have taken effect without an audit event. */
+/** Returns whether a call without an answer may have changed something without an audit event: an account is linked before the sign-in. */
 function isUntold({ rpc, input }: Operation): boolean {
-  return rpc.startsWith('SQL/') || (rpc === TOKEN && input.rotation !== undefined);
+  if (rpc.startsWith('SQL/') || rpc === SIGN_IN_BY_PROVIDER) return true;
+  return rpc === TOKEN && input.rotation !== undefined;
 }
