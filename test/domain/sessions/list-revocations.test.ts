@@ -199,9 +199,23 @@ test('callers share statements that began after each of them, and each gets its 
   expect(statements).toBe(6);
   const told = answers.map((answer) => answer?.rows?.some(({ userId }) => userId === id));
   expect(told).toEqual([true, false, true, false, false]);
-  const during = revocations.find(applicationId, early);
-  const later = await insertCutoff();
-  const rows = (await revocations.find(applicationId, early))?.rows;
-  await during;
-  expect(rows?.some(({ userId }) => userId === later)).toBe(true);
+});
+
+test('a caller does not share the answer of a call whose statement has begun before', async () => {
+  const known = await begin(open());
+  const { promise: isWritten, resolve } = Promise.withResolvers<void>();
+  let statements = 0;
+  const revocations = open(async (statement, parameters) => {
+    const rows = await run(statement, parameters);
+    // That of the first caller has read what was there.
+    if (statements++ === 1) await isWritten;
+    return rows;
+  });
+  const first = read(revocations, known);
+  await expect.poll(() => statements).toBe(2);
+  const id = await insertCutoff();
+  const second = read(revocations, known);
+  resolve();
+  expect((await first).userIds).not.toContain(id);
+  expect((await second).userIds).toContain(id);
 });
