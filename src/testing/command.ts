@@ -21,7 +21,8 @@ try {
   await run(process.argv.slice(2));
 } catch (error) {
   process.stderr.write(`usher-testing: ${describeFailure(error)}\n`);
-  process.exitCode = 1;
+  // Standard input may be open.
+  process.exit(1);
 }
 
 /**
