@@ -68,7 +68,7 @@ describe.skipIf(lacks('NPM_REGISTRY'))("in a stranger's application", () => {
     const { text = '' } = testFiles.tests.find(({ title }) => title === 'Express') ?? {};
     expect(text).not.toMatch(/setTimeout|sleep/);
     await writeFile(join(shop, 'app.test.mts'), text);
-    const { exitCode, stdout, stderr } = await runShell(`cd ${shop} && npx vitest run app.test.mts`);
+    const { exitCode, stdout, stderr } = await runShell(`cd ${shop} && NO_COLOR=1 npx vitest run app.test.mts`);
     expect({ exitCode, output: exitCode === 0 ? '' : stdout + stderr }).toEqual({ exitCode: 0, output: '' });
     expect(stdout).toMatch(/Tests +5 passed/);
   });
@@ -145,7 +145,7 @@ describe('many test files', () => {
       import { makeReady } from "${TESTING}/ready-directory.ts";
       await makeReady("${project}/new", { cache: "${project}/cache" });'`);
     const ready = await measureCpu(`cd ${project} && vitest run 0.test.mts`);
-    const all = await measureCpu(`cd ${project} && vitest run`);
+    const all = await measureCpu(`cd ${project} && NO_COLOR=1 vitest run`);
     expect(all.stdout).toMatch(new RegExp(`Test Files +${FILES} passed`));
     const perFile = (all.seconds - ready.seconds) / (FILES - 1);
     report(context, {
