@@ -26,7 +26,7 @@ export class TestApp {
 }
 
 /** Returns an app that has scanned the page. */
-function scan({ body }: LoginPage): TestApp {
+export function scanApp({ body }: LoginPage): TestApp {
   const [, key = ''] = /<code dir="ltr"><bdi>([A-Z2-7 ]+)<\/bdi>/.exec(body) ?? [];
   const secret = decodeBase32(key) ?? Buffer.alloc(0);
   expect(secret).toHaveLength(20);
@@ -40,7 +40,7 @@ function readRecoveryCodes({ body }: LoginPage): readonly string[] {
 /** Scans the page of a set-up, and enters the first code. The app has the recovery codes then. */
 export async function finishSetUp({ clock }: LoginFixture, browser: LoginBrowser, page: LoginPage) {
   expect(page).toMatchObject({ status: 200, heading: 'Set up an authenticator app' });
-  const app = scan(page);
+  const app = scanApp(page);
   const codes = await browser.submit(page, `${STEP}/new`, { code: app.codeAt(clock.read()) });
   expect(codes).toMatchObject({ status: 200, heading: 'Your recovery codes', alert: '' });
   app.recoveryCodes = readRecoveryCodes(codes);

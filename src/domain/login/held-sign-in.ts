@@ -120,10 +120,10 @@ const selectHeld = statement('select_held_sign_in', HELD)`
   select ${columnsOf(HELD)} from held_sign_ins where ${isHeld}`;
 
 /** Returns CTEs of which the last, `live`, has the ID of the user if nothing has ended the held sign-in. */
-const liveHeldSignIn = sql`held as (
-    select user_id, proved_at, email_changed_at from held_sign_ins where ${isHeld} and user_id = ${p.uuid('userId')}
+const liveHeldSignIn = (lock: SQL) => sql`held as (
+    select user_id, proved_at, email_changed_at from held_sign_ins where ${isHeld} and user_id = ${p.uuid('userId')} ${lock}
   ), live as (
-    select users.id as user_id from users join held on held.user_id = users.id
+    select users.id as user_id, users.cutoff_count from users join held on held.user_id = users.id
     where ${isSignInAfterEveryCutoff(sql`held.proved_at`)} and ${isStillHere(sql`held.proved_at`)}
       and users.email_changed_at is not distinct from held.email_changed_at
   )`;
@@ -133,9 +133,11 @@ const liveHeldSignIn = sql`held as (
  * so neither a second code nor a revocation that has deleted it before does.
  *
  * @param factor CTEs of which the last, `factor`, has the `user_id` in `live` if the second step is right
+ * @param lock lets what ends the first step in the same instant leave the factor unused. None if `factor` locks the row
+ * of `users`, which everybody else locks first: it then compares the `cutoff_count` of `live`.
  */
-export function completedFromHeld(factor: SQL): SQL {
-  return sql`${liveHeldSignIn}, ${factor}, released as (
+export function completedFromHeld(factor: SQL, lock = sql`for update`): SQL {
+  return sql`${liveHeldSignIn(lock)}, ${factor}, released as (
     delete from held_sign_ins h using factor
     where h.application_id = ${p.uuid('applicationId')} and h.login_intent_id = ${p.uuid('loginIntentId')}
       and h.browser_digest = ${p.bytes('browserDigest')} and h.user_id = factor.user_id

@@ -244,15 +244,19 @@ const storeTotpAndComplete = statement('confirm_totp_in_login', {
   completedAt: nullable(t.instant),
   isStored: t.boolean,
 })`
-  with ${completedFromHeld(sql`owner as (
+  with ${completedFromHeld(
+    sql`owner as (
     select id, email from users
-    -- Not joined: where tables are distributed, no CTE can be read that locks rows and joins another
-    where id = ${p.uuid('userId')} and exists (select 1 from live) and ${isSameAddress}
+    -- Not joined: where tables are distributed, no CTE can be read that locks rows and joins another. After a wait for
+    -- what ends every sign-in, users has the new count, and live the old one.
+    where id = ${p.uuid('userId')} and users.cutoff_count = (select live.cutoff_count from live) and ${isSameAddress}
       and not users.has_second_factor and ${isStrongEnough(sql.raw(String(TWO_FACTORS)))}
     for no key update
   ), ${stored}, factor as (
     select user_id from secret
-  )`)}
+  )`,
+    sql``,
+  )}
   select completed.*, exists (select 1 from secret) as is_stored from (select) as always left join completed on true`;
 
 /** Replaces the recovery codes of a user, and returns the new ones. Undefined if the user has no app. */

@@ -5,18 +5,19 @@ import { LOCK_TIMEOUT_MS } from '../../../../src/database/pool/lock-isolation.ts
 import { follow, tokenOf } from '../../../support/account-page.ts';
 import { SECOND } from '../../../support/clock.ts';
 import { LAYOUT } from '../../../support/database.ts';
-import { holdLock, waitForLockWaiters } from '../../../support/lock.ts';
-import { LoginBrowser, type LoginPage } from '../../../support/login-browser.ts';
+import { holdLock, waitForLockOf, waitForLockWaiters } from '../../../support/lock.ts';
+import { formOf, LoginBrowser, type LoginPage } from '../../../support/login-browser.ts';
 import { LoginFixture } from '../../../support/login-fixture.ts';
 import {
   createPersonWithApp,
   finishSetUp,
   reachStep,
   STEP,
+  scanApp,
   type TestApp,
   takeStep,
 } from '../../../support/second-factor.ts';
-import { adminClient, clientsOf, type TestUser } from '../../../support/service.ts';
+import { adminClient, clientsOf, createTenant, type TestUser } from '../../../support/service.ts';
 
 const STEP_MS = 30 * SECOND;
 const fixture = await LoginFixture.open({ start: new Date() });
@@ -121,5 +122,40 @@ describe('during the second step', () => {
         () => false,
       ),
     ).toBe(lives);
+  });
+
+  it.each([
+    ['an app', ({ app }: Person) => app.codeAt(clock.read()), STEP],
+    ['the list', ({ app }: Person) => app.recoveryCodes[0] ?? '', `${STEP}/recovery`],
+  ])('whatever ends the first step leaves the code of %s to the next one', async (_, codeOf, path) => {
+    const person = await createPersonWithApp(fixture);
+    const step = await reachStep(fixture, { user: person.user });
+    const code = codeOf(person);
+    const enterAt = ({ browser, page }: typeof step) => browser.post(path, { ...formOf(page, STEP).fields, code });
+    const ending = await holdLock(service.database, `delete from held_sign_ins where user_id = '${person.user.id}'`);
+    const entering = enterAt(step);
+    await waitForLockOf(service.database, entering);
+    await ending.release();
+    await entering;
+    expect(await fixture.isCompleted(step.login.loginIntentId)).toBe(false);
+    const next = await reachStep(fixture, { user: person.user });
+    await enterAt(next);
+    expect(await fixture.isCompleted(next.login.loginIntentId)).toBe(true);
+  });
+
+  it('EndUserSessions that comes first lets a login set up no app', async () => {
+    const of = await createTenant(service, { requiredAssurance: 'TWO_FACTORS' });
+    const { user, browser, login, ...asked } = await fixture.askForCode({ of });
+    const page = await asked.enter(asked.code);
+    const code = scanApp(page).codeAt(clock.read());
+    const lock = await holdLock(service.database, `select from users where id = '${user.id}' for no key update`);
+    const ending = admin.endUserSessions({ userId: user.id });
+    await areQueued(1);
+    const entering = browser.submit(page, `${STEP}/new`, { code });
+    await areQueued(2);
+    await lock.release();
+    await Promise.all([ending, entering]);
+    expect(await fixture.isCompleted(login.loginIntentId)).toBe(false);
+    expect((await admin.getSecondFactor({ userId: user.id })).secondFactor).toBeUndefined();
   });
 });
