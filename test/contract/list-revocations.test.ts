@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { timestampMs } from '@bufbuild/protobuf/wkt';
 import { expect, it } from 'vitest';
 import { SessionService } from '../../gen/usher/v1/session_pb.ts';
+import { pause } from '../../src/pause.ts';
 import { refusal, success } from '../support/answers.ts';
 import { CONNECT, call, PROTOCOLS } from '../support/protocols.ts';
 import { adminClient, beginSession, clientsOf, createTenant, createTestUser } from '../support/service.ts';
@@ -87,6 +88,22 @@ it.each([
   await end(user.id);
   expect(await listSince(here)).toContain(user.id);
   expect(await listSince(there, other)).not.toContain(user.id);
+});
+
+it('ReactivateUser is told with a cut-off of its own, after that of DeactivateUser', async () => {
+  const { id: userId } = await createTestUser(service);
+  await beginSession(service, tenant, { id: userId });
+  const since = await begin();
+  const readCutoff = async () => {
+    const { revocations } = await sessions.listRevocations({ since });
+    const told = revocations.find(({ subject }) => subject.value === userId);
+    return told?.cutoffAt ? timestampMs(told.cutoffAt) : Number.NaN;
+  };
+  await admin.deactivateUser({ userId });
+  const deactivatedAt = await readCutoff();
+  await pause(2);
+  await admin.reactivateUser({ userId });
+  expect(await readCutoff()).toBeGreaterThan(deactivatedAt);
 });
 
 it('a restriction is told until those whom it refuses are told one by one', async () => {

@@ -33,6 +33,10 @@ export class PrimaryWithStandby implements AsyncDisposable {
     return this.#primary;
   }
 
+  get standby(): DebianPostgres {
+    return this.#standby;
+  }
+
   /** Names both servers. */
   get url(): string {
     return `postgres://usher@${this.#standby.address},${this.#primary.address}/${DATABASE}`;

@@ -12,18 +12,20 @@ import { CLOCK_PRELOAD } from './clock-preload.ts';
 const PROGRAM = fileURLToPath(new URL('../workload/reader.ts', import.meta.url));
 /** From the least to the most that the client takes. */
 const BOUNDS_MS = [500, 1_000, 2_000, 3_000, 5_000];
+const POLL_MS = 50;
 
 interface Reader {
   readonly process: ChildProcess;
   readonly network: TcpProxy;
-  checks: number;
-  calls: number;
+  totals: Pick<Told, 'checks' | 'kept' | 'calls'>;
 }
 
 export interface ReaderOptions {
   readonly ports: readonly number[];
   readonly apiKey: string;
   readonly recorder: Recorder;
+  /** A session that nobody ends. */
+  readonly endless: Begun;
   /** How far the clocks of the first and the last are from that of the machine. */
   readonly clocksApartMs?: number | undefined;
 }
@@ -32,8 +34,8 @@ export class Readers implements AsyncDisposable {
   readonly #readers: Reader[] = [];
   readonly #stack = new AsyncDisposableStack();
 
-  /** Each asks one replica. */
-  static async start({ ports, apiKey, recorder, clocksApartMs = 0 }: ReaderOptions): Promise<Readers> {
+  /** Each asks one replica. Resolves when each has answered from its memory: on a busy machine, they start slowly. */
+  static async start({ ports, apiKey, recorder, endless, clocksApartMs = 0 }: ReaderOptions): Promise<Readers> {
     const readers = new Readers();
     await using stack = new AsyncDisposableStack();
     stack.use(readers);
@@ -46,21 +48,23 @@ export class Readers implements AsyncDisposable {
         env: { CLOCK_OFFSET_MS: String(offset) },
       });
       readers.#stack.defer(() => void child.kill('SIGKILL'));
-      const reader: Reader = { process: child, network, checks: 0, calls: 0 };
+      const reader: Reader = { process: child, network, totals: { checks: 0, kept: 0, calls: 0 } };
       child.on('message', (told: Told) => {
-        Object.assign(reader, { checks: told.checks, calls: told.calls });
+        reader.totals = told;
         keep(told, { recorder, replica, boundMs });
       });
       readers.#readers.push(reader);
     }
+    readers.tell(endless);
+    await Promise.all(readers.#readers.map(waitForMemory));
     stack.move();
     return readers;
   }
 
-  /** How many checks they have made, and how many calls of CheckSession these have cost. */
-  get totals(): { readonly checks: number; readonly calls: number } {
-    const sum = (of: 'checks' | 'calls') => this.#readers.reduce((total, reader) => total + reader[of], 0);
-    return { checks: sum('checks'), calls: sum('calls') };
+  /** How many checks they have made, how many from memory, and how many calls of CheckSession these have cost. */
+  get totals(): Reader['totals'] {
+    const sum = (of: keyof Reader['totals']) => this.#readers.reduce((total, { totals }) => total + totals[of], 0);
+    return { checks: sum('checks'), kept: sum('kept'), calls: sum('calls') };
   }
 
   /** Tells each of a session that has begun. */
@@ -92,6 +96,13 @@ export class Readers implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#stack.disposeAsync();
+  }
+}
+
+async function waitForMemory(reader: Reader): Promise<void> {
+  while (reader.totals.kept === 0) {
+    if (reader.process.exitCode !== null) throw new Error('A reader has ended');
+    await sleep(POLL_MS);
   }
 }
 

@@ -27,6 +27,8 @@ export interface Told {
   readonly unexpected: readonly string[];
   /** In total, with those of which only the last is told. */
   readonly checks: number;
+  /** How many of them were answered from the memory. */
+  readonly kept: number;
   /** How many calls of CheckSession they have cost. */
   readonly calls: number;
 }
@@ -40,7 +42,7 @@ const MAX_SESSIONS = 8;
 const [baseUrl = '', apiKey = '', bound] = process.argv.slice(2);
 const boundMs = Number(bound);
 const { sessions } = createUsherClient({ baseUrl, apiKey });
-let [checks, calls] = [0, 0];
+let [checks, kept, calls] = [0, 0, 0];
 const checkSession: typeof sessions.checkSession = (...parameters) => {
   calls++;
   return sessions.checkSession(...parameters);
@@ -74,8 +76,12 @@ async function keepChecking(begun: Begun): Promise<void> {
 async function check(begun: Begun): Promise<boolean | undefined> {
   const calledAt = readClock();
   try {
-    const [found] = await Promise.all(Array.from({ length: TOGETHER }, () => service.find(begun.sessionId)));
+    const before = calls;
+    const answers = Array.from({ length: TOGETHER }, () => service.find(begun.sessionId));
+    const isKept = calls === before;
+    const [found] = await Promise.all(answers);
     checks += TOGETHER;
+    if (isKept) kept += TOGETHER;
     const answer = { ...begun, isActive: found !== undefined, calledAt, returnedAt: readClock() };
     if (answer.isActive) active.set(begun.sessionId, answer);
     else ended.push(answer);
@@ -93,7 +99,7 @@ function readClock(): number {
 }
 
 function tell(): void {
-  const told: Told = { checked: [...active.values(), ...ended], unexpected, checks, calls };
+  const told: Told = { checked: [...active.values(), ...ended], unexpected, checks, kept, calls };
   process.send?.(told);
   active.clear();
   [ended, unexpected] = [[], []];
