@@ -4,9 +4,11 @@ import type { StartUsherOptions, TestUsher } from './test-usher.ts';
 
 export type * from './test-usher.ts';
 
+// With the test file, not with its first test, which has a limit of time: it takes a second.
+const { startTestUsher } = await importFast(() => import('./start-usher.ts'));
+
 /** Starts Usher in this process, on a port and a database of its own. @throws Error of one line */
 export async function startUsher(options: StartUsherOptions = {}): Promise<TestUsher> {
-  const { startTestUsher } = await importFast(() => import('./start-usher.ts'));
   return startTestUsher(options, options.log === 'failures' ? await findRunner() : undefined);
 }
 

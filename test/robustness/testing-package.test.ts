@@ -2,7 +2,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readdirSync } from 'node:fs';
-import { symlink, writeFile } from 'node:fs/promises';
+import { stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { beforeAll, describe, expect, test } from 'vitest';
@@ -12,29 +12,13 @@ import { endProcess } from '../support/end-process.ts';
 import { INSTALL_TIMEOUT_MS, installPackages, runOrThrow } from '../support/npm-registry.ts';
 import { descendantsOf, REPOSITORY, runShell, survivorsOf } from '../support/process.ts';
 import { quickStartOf } from '../support/quick-starts.ts';
-import { quickOrLong, report } from '../support/soak.ts';
 import { lacks } from '../support/tools.ts';
 
 const SHARED_MEMORY = '/dev/shm';
 const NODE_BIN = join(REPOSITORY, 'node_modules/.bin');
 
-const TESTING = join(REPOSITORY, 'src/testing');
-/** What a test file may cost beside one migration of an empty database, with the start of its Postgres. */
-const MOST_PER_FILE = 0.5;
-
-const TWENTY_LOGINS = `import { startUsher } from 'usher-testing';
-import { expect, test } from 'vitest';
-
-test('twenty logins', async () => {
-  await using usher = await startUsher();
-  const { client, clientId, redirectUris } = await usher.createApplication();
-  for (let login = 0; login < 20; login++) {
-    const begun = await client.auth.generateAuthUrl({ clientId, redirectUri: redirectUris[0], state: 'random' });
-    const { authToken } = await usher.signIn(begun.authUrl, \`user-\${login}@example.com\`);
-    expect((await client.auth.exchangeToken({ authToken })).user.email).toBe(\`user-\${login}@example.com\`);
-  }
-});
-`;
+/** Of the package itself, in bytes. */
+const MOST_BYTES = 3_000_000;
 
 /** Starts Usher, says so and never ends. */
 const HANGING_TEST = `import { startUsher } from 'usher-testing';
@@ -48,6 +32,23 @@ test('hangs', { timeout: 600_000 }, async () => {
 });
 `;
 
+/** Both have calls that are not served. Only what was logged during the test that fails is printed. */
+const FAILING_TEST = `import { startUsher } from 'usher-testing';
+import { expect, test } from 'vitest';
+
+async function fail(call) {
+  await using usher = await startUsher({ log: 'failures' });
+  await using outage = await usher.outage('database');
+  await expect(call(usher.admin)).rejects.toThrow();
+}
+
+test('passes', () => fail((admin) => admin.listUsers({})));
+test('fails', async () => {
+  await fail((admin) => admin.listApplications({}));
+  expect('what the test expects').toBe('something else');
+});
+`;
+
 describe.skipIf(lacks('NPM_REGISTRY'))("in a stranger's application", () => {
   let shop: string;
 
@@ -58,6 +59,7 @@ describe.skipIf(lacks('NPM_REGISTRY'))("in a stranger's application", () => {
       return join(shop, printed.trim());
     };
     const tarballs = [await pack('client'), await pack('testing')];
+    expect((await stat(tarballs.at(-1) ?? '')).size).toBeLessThan(MOST_BYTES);
     await writeFile(join(shop, 'package.json'), '{}');
     await installPackages(shop, ['express', 'vitest', ...tarballs]);
     const written = [...testFiles.shared, { name: 'app.mts', text: quickStartOf('Express').text }];
@@ -71,6 +73,14 @@ describe.skipIf(lacks('NPM_REGISTRY'))("in a stranger's application", () => {
     const { exitCode, stdout, stderr } = await runShell(`cd ${shop} && NO_COLOR=1 npx vitest run app.test.mts`);
     expect({ exitCode, output: exitCode === 0 ? '' : stdout + stderr }).toEqual({ exitCode: 0, output: '' });
     expect(stdout).toMatch(/Tests +5 passed/);
+  });
+
+  test("the server's log is printed if the test fails", async () => {
+    await writeFile(join(shop, 'failing.test.mts'), FAILING_TEST);
+    const { exitCode, stdout, stderr } = await runShell(`cd ${shop} && NO_COLOR=1 npx vitest run failing.test.mts`);
+    expect({ exitCode, stdout }).toMatchObject({ exitCode: 1, stdout: expect.stringMatching(/1 failed \| 1 passed/) });
+    expect(stderr).toMatch(/warn +call not served.*ListApplications/);
+    expect(stderr).not.toContain('ListUsers');
   });
 
   test('a run that is killed in the middle of a file leaves nothing after the next start', async () => {
@@ -126,46 +136,6 @@ describe.skipIf(lacks('NPM_REGISTRY'))("in a stranger's application", () => {
     expect({ exitCode, stderr }).toMatchObject({ exitCode: 1, stderr: expect.stringContaining('NODE_ENV=production') });
   });
 });
-
-describe('many test files', () => {
-  const FILES = quickOrLong(6, 50);
-
-  test(`${FILES} at once on two workers cost little beside a migration`, {
-    timeout: INSTALL_TIMEOUT_MS,
-  }, async (context) => {
-    const project = await createDirectory();
-    await symlink(join(REPOSITORY, 'node_modules'), join(project, 'node_modules'));
-    const alias = { 'usher-testing/vitest': `${TESTING}/vitest.ts`, 'usher-testing': `${TESTING}/usher-testing.ts` };
-    const settings = { globalSetup: alias['usher-testing/vitest'], isolate: false, maxWorkers: 2 };
-    const config = `export default ${JSON.stringify({ resolve: { alias }, test: settings })}`;
-    await writeFile(join(project, 'vitest.config.mjs'), config);
-    for (let file = 0; file < FILES; file++) await writeFile(join(project, `${file}.test.mts`), TWENTY_LOGINS);
-
-    const migration = await measureCpu(`node --input-type=module --eval '
-      import { makeReady } from "${TESTING}/ready-directory.ts";
-      await makeReady("${project}/new", { cache: "${project}/cache" });'`);
-    const ready = await measureCpu(`cd ${project} && vitest run 0.test.mts`);
-    const all = await measureCpu(`cd ${project} && NO_COLOR=1 vitest run`);
-    expect(all.stdout).toMatch(new RegExp(`Test Files +${FILES} passed`));
-    const perFile = (all.seconds - ready.seconds) / (FILES - 1);
-    report(context, {
-      tried: `${FILES} test files with 20 logins each, on two workers`,
-      figures: `migration ${migration.seconds} s, one file ${ready.seconds} s, all ${all.seconds} s of CPU`,
-    });
-    expect(perFile / migration.seconds).toBeLessThan(MOST_PER_FILE);
-  });
-});
-
-/** Runs the line, and returns the CPU time of all processes that have ended in it. @throws Error if it fails */
-async function measureCpu(line: string): Promise<{ stdout: string; seconds: number }> {
-  const stdout = await runOrThrow(`( ${line} ) && times`);
-  // The second line is that of children.
-  const [user = 0, system = 0] = (stdout.trim().split('\n').at(-1) ?? '').split(' ').map((time) => {
-    const [, minutes, seconds] = /^(\d+)m([\d.]+)s$/.exec(time) ?? [];
-    return Number(minutes) * 60 + Number(seconds);
-  });
-  return { stdout, seconds: Number((user + system).toFixed(1)) };
-}
 
 /** Starts the command in a group of its own, with the Node of the repository and no variable of this run. */
 function start(command: string, directory: string): ChildProcess {

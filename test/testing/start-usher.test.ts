@@ -15,9 +15,7 @@ test('signs a user in by e-mail, tells the application, and ends the session aft
   const check = () => shop.client.sessions.checkSession({ sessionId }).then(({ active }) => active);
   expect(await check()).toBe(true);
   const before = usher.clock.now().getTime();
-  const startedAt = performance.now();
   await usher.clock.advance('16m');
-  console.log('advance', performance.now() - startedAt);
   expect(usher.clock.now().getTime() - before).toBeGreaterThanOrEqual(16 * 60_000);
   expect(await check()).toBe(false);
 });

@@ -65,7 +65,10 @@ const OPTIONS = renderTable(
   [
     ['`env`', 'Settings, checked as in production.'],
     ['`applications`', 'A file of applications, as `APPLICATIONS_FILE`.'],
-    ['`log`', '`silent`, which is the default, `failures`: what the server logged if the test fails, or `all`.'],
+    [
+      '`log`',
+      '`silent`, which is the default, `failures`: its warnings and errors if the test that has started it fails, or `all`.',
+    ],
     ['`at`', 'The first time of the clock.'],
     ['`databaseUrl`', 'A Postgres of yours on a loopback address, instead of the embedded one.'],
   ],

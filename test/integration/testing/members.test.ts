@@ -1,9 +1,12 @@
 /** Each member of the package, on a server of its own where it breaks or empties something. */
+import { chmod, rm } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, expect, inject, test, vi } from 'vitest';
 import { reasonOf } from '../../../src/client/usher-client.ts';
 import { createDatabaseOn } from '../../../src/testing/clone-database.ts';
 import { onServer } from '../../../src/testing/on-server.ts';
+import { startTemplateServer } from '../../../src/testing/postgres-server.ts';
+import { createTemporaryDirectory } from '../../../src/testing/temporary-directory.ts';
 import { findRun, forgetRun, publishRun } from '../../../src/testing/test-environment.ts';
 import type { TestApplication, TestUsher } from '../../../src/testing/test-usher.ts';
 import { startUsher } from '../../../src/testing/usher-testing.ts';
@@ -193,6 +196,47 @@ test('production and servers elsewhere are refused, and a setting is checked as 
   vi.stubEnv('NODE_ENV', 'production');
   await expect(startUsher()).rejects.toThrow('usher-testing is for tests');
   vi.unstubAllEnvs();
+});
+
+test('another application continues a remembered sign-in in the browser that has its cookie', async () => {
+  const [shop, forum] = [
+    await shared.createApplication({ singleSignOn: true }),
+    await shared.createApplication({ singleSignOn: true }),
+  ];
+  const { email } = await shared.createUser();
+  const { cookie = '' } = await shared.signIn(await beginLogin(shop), email, { remember: true });
+  const browser = new LoginBrowser(shared);
+  const [pair] = cookie.split(';');
+  browser.cookie = pair;
+  const { pathname, search } = new URL(await beginLogin(forum));
+  const { location = '' } = await browser.submit(await browser.open(pathname + search), '/login/continue');
+  const authToken = new URL(location).searchParams.get('authToken') ?? '';
+  expect((await forum.client.auth.exchangeToken({ authToken })).user?.email).toBe(email);
+  expect(await shared.signIn(await beginLogin(shop), email)).not.toHaveProperty('cookie');
+});
+
+test('a server of your own is made ready once, also for two at the same time, by a role that may only create databases', async () => {
+  const directory = await createTemporaryDirectory();
+  await using stack = new AsyncDisposableStack();
+  stack.defer(() => rm(directory, { recursive: true, force: true }));
+  await chmod(directory, 0o755);
+  const server = await startTemplateServer(directory);
+  stack.defer(() => server.close());
+  await onServer(server.url, (sql) => sql.unsafe("create role tester login createdb password 'secret'"));
+  const databaseUrl = Object.assign(new URL(server.url), { username: 'tester', password: 'secret' }).href;
+  const ushers = await Promise.all([startUsher({ databaseUrl }), startUsher({ databaseUrl })]);
+  for (const usher of ushers) {
+    const application = await usher.createApplication();
+    expect(await (await beginSession(usher, application)).isActive()).toBe(true);
+    expect((await usher.admin.listUsers({})).users.length).toBe(1);
+    await usher[Symbol.asyncDispose]();
+  }
+  await (await startUsher({ databaseUrl }))[Symbol.asyncDispose]();
+  const rows = await onServer(
+    server.url,
+    (sql) => sql`select datname as name from pg_database where datdba = 'tester'::regrole`,
+  );
+  expect(rows).toEqual([{ name: expect.stringMatching(/^usher_template_[0-9a-f]{16}$/) }]);
 });
 
 test('a setting of production turns a method off', async () => {

@@ -146,13 +146,6 @@ export const ENDINGS_FAULTS: readonly Fault[] = [
     title: /removed by the link that undoes a change/,
   },
   {
-    what: 'The use of a recovery link does not ask again whether the user is an operator',
-    find: ' && !isOperator(link.email)',
-    replace: '',
-    test: 'test/integration/modules/account/recovery.test.ts',
-    title: /has become an operator before the last button/,
-  },
-  {
     what: 'A passkey that is added after a recovery is young',
     find: 'r.id, r.id, ${method}, 1,',
     replace: 'r.id, null, ${method}, 1,',

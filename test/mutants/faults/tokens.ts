@@ -3,13 +3,6 @@ import type { Fault } from '../fault.ts';
 
 export const TOKENS_FAULTS: readonly Fault[] = [
   {
-    what: 'An access token outlives its grant',
-    find: 'session.expiresAt <= now || grant.expiresAt <= now',
-    replace: 'session.expiresAt <= now',
-    test: 'test/integration/modules/oidc/public-clients.test.ts',
-    title: /revocation by the access_token ends that sign-in/,
-  },
-  {
     what: 'A replaced refresh token is still introspected by this replica',
     find: 'rotateGrant(call, token).finally(() => parts.forgetUser(token.userId))',
     replace: 'rotateGrant(call, token)',

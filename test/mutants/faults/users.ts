@@ -24,13 +24,6 @@ export const USERS_FAULTS: readonly Fault[] = [
     title: /gets no answer from any page or form/,
   },
   {
-    what: 'A continued sign-in changes the account',
-    find: '!isContinued && ',
-    replace: '',
-    test: 'test/integration/modules/account/account.test.ts',
-    title: /is not good for changes if it is continued/,
-  },
-  {
     what: "A stranger signs a browser in to the stranger's account",
     find: 'const row = endLogin(context, begunLoginsOf(request), state);',
     replace: "const row = endLogin(context, begunLoginsOf(request), state) ?? '';",
@@ -65,13 +58,6 @@ export const USERS_FAULTS: readonly Fault[] = [
     replace: "isAnswer && browser.formToken === ''",
     test: 'test/integration/modules/oidc/metadata-clients.test.ts',
     title: /is refused to another browser, and to forms of other sites/,
-  },
-  {
-    what: 'Who signs in on behalf of a user lets clients act for that user',
-    find: 'intent.method === IMPERSONATION || ',
-    replace: '',
-    test: 'test/integration/modules/oidc/metadata-clients.test.ts',
-    title: /is given by nobody on behalf of the user, also where it is remembered/,
   },
   {
     what: 'An operator without the role gets the answer to a form that was sent with it',
