@@ -261,7 +261,10 @@ describe('a check', () => {
     [
       'of another application',
       {},
-      () => sql`update session_ids set application_id = ${other} where user_id = ${userId}`,
+      async () => {
+        const [row] = await sql`delete from session_ids where user_id = ${userId} returning *`;
+        await insert('session_ids', { ...row, application_id: other });
+      },
     ],
     ['whose row has gone', {}, () => sql`delete from sessions where application_id = ${here} and user_id = ${userId}`],
   ])('finds no session %s', async (_, columns, change) => {

@@ -184,14 +184,14 @@ async function settle({ user, email, wallet }: Pick<Scene, 'user' | 'email' | 'w
 /** Returns which of them are left. */
 async function listLeft({ user, email, wallet }: Pick<Scene, 'user' | 'email' | 'wallet'>): Promise<string[]> {
   const [left] = await sql`
-    select exists (select from passkeys where user_id = ${user}) as passkey,
-      exists (select from user_identities where user_id = ${user}) as identity,
-      exists (select from totp_secrets where user_id = ${user}) as secret,
-      exists (select from recovery_codes where user_id = ${user}) as recovery_code,
-      exists (select from wallet_challenges where address = ${wallet.toLowerCase()}) as challenge,
-      exists (select from login_codes where user_id = ${user}) as code,
-      exists (select from login_codes where email = ${email.toUpperCase()}) as strangers_code,
-      exists (select from known_origins where user_id = ${user}) as origin,
+    select exists (select 1 from passkeys where user_id = ${user}) as passkey,
+      exists (select 1 from user_identities where user_id = ${user}) as identity,
+      exists (select 1 from totp_secrets where user_id = ${user}) as secret,
+      exists (select 1 from recovery_codes where user_id = ${user}) as recovery_code,
+      exists (select 1 from wallet_challenges where address = ${wallet.toLowerCase()}) as challenge,
+      exists (select 1 from login_codes where user_id = ${user}) as code,
+      exists (select 1 from login_codes where email = ${email.toUpperCase()}) as strangers_code,
+      exists (select 1 from known_origins where user_id = ${user}) as origin,
       u.wallet_address <> '' as wallet, u.has_second_factor as factor
     from users u where u.id = ${user}`;
   return Object.entries(left ?? {}).flatMap(([name, is]) => (is ? [name] : []));
