@@ -8,6 +8,7 @@ import { TABLES } from '../../../src/database/schema/tables.ts';
 import { createCitusDatabase } from '../../support/citus-database.ts';
 import { type ClientServers, MCP_SERVER, startClientServers } from '../../support/client-metadata.ts';
 import type { TestDatabase } from '../../support/database.ts';
+import { fileOf, GRAFANA, newDeclaredKey, openDeclaredFixture } from '../../support/declared-fixture.ts';
 import { FakeProvider } from '../../support/fake-provider.ts';
 import { LoginBrowser } from '../../support/login-browser.ts';
 import { LoginFixture } from '../../support/login-fixture.ts';
@@ -19,6 +20,7 @@ import { call, mainProtocolOf, REST } from '../../support/protocols.ts';
 import { restrict } from '../../support/restricted-access.ts';
 import { runCommand } from '../../support/run-command.ts';
 import { credentialFor, sampleFields } from '../../support/samples.ts';
+import { createPersonWithApp, reachStep, takeStep } from '../../support/second-factor.ts';
 import {
   ADMIN_KEY,
   adminClient,
@@ -104,7 +106,8 @@ async function use(around: Around): Promise<GoOn[]> {
     expect(code, method.name).toBe('ok');
   }
   const goOn: GoOn[] = [];
-  for (const part of [importUser, letIn, invite, openDoor, feed, allowClient, signIn]) goOn.push(await part(around));
+  for (const part of [importUser, letIn, invite, openDoor, feed, allowClient, signIn, holdSignIn, declare])
+    goOn.push(await part(around));
   return goOn;
 }
 
@@ -244,6 +247,27 @@ async function signIn({ fixture }: Around): Promise<GoOn> {
     const { page } = await fixture.arrive({ at: later, of: tenant, browser: browser.at(later) });
     expect((await browser.at(later).submit(page, '/login/continue')).status).toBe(303);
   };
+}
+
+/** A person with an authenticator app, between the two steps of a login. */
+async function holdSignIn({ fixture }: Around): Promise<GoOn> {
+  const { user, app } = await createPersonWithApp(fixture);
+  const { browser, page } = await reachStep(fixture, { user });
+  return async (later) => expect((await takeStep(fixture, { browser: browser.at(later), page, app })).status).toBe(303);
+}
+
+/** An application of a file. */
+async function declare({ fixture: { service } }: Around): Promise<GoOn> {
+  const keys = [newDeclaredKey('here').key];
+  const exportAll = async ({ database }: TestService) => {
+    await using declared = openDeclaredFixture(database);
+    return declared.export();
+  };
+  await using declared = openDeclaredFixture(service.database);
+  await declared.apply(fileOf({ ...GRAFANA, keys }));
+  const exported = await exportAll(service);
+  expect(exported).toContain(GRAFANA.clientId);
+  return async (later) => expect(await exportAll(later)).toBe(exported);
 }
 
 /** Returns the rows of each table, as texts in order. */
