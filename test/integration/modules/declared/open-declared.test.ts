@@ -69,7 +69,7 @@ async function open(text: string, path: string) {
   const closing = new AbortController();
   const health = new Set<ReadModuleHealth>();
   const opened = await openDeclared({ text, path }, {
-    apiKeys: { forgetAll() {} },
+    apiKeys: { clear() {} },
     clock: () => new Date(),
     closing: closing.signal,
     database,
