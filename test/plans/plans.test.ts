@@ -143,7 +143,9 @@ const statements = [...recorded.filter(({ name }) => !removing.some((one) => one
 describe('the service', () => {
   // Those of the database folder ask Postgres about itself, and a check of everything runs once, by hand.
   const files = readdirSync(SOURCES, { recursive: true, encoding: 'utf8' })
-    .filter((name) => name.endsWith('.ts') && !/^(database|check)\/|^jobs\/read-secret-counts/.test(name))
+    .filter(
+      (name) => name.endsWith('.ts') && !/^(check|database|reference|testing)\/|^jobs\/read-secret-counts/.test(name),
+    )
     .map((name) => ({ name, text: withoutComments(readFileSync(join(SOURCES, name), 'utf8')) }));
 
   test('prepares no statement that these tests do not run', () => {

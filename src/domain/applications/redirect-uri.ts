@@ -53,7 +53,7 @@ export function isStillRegistered(intent: SQL, application: SQL): SQL {
   const withoutPort = (text: SQL) =>
     sql`regexp_replace(${text}, '^(http://(?:' || ${hosts} || ')):\\d{1,5}(?=[/?]|$)', '\\1')`;
   return sql`(${uri} = any(${registered}) or ${uri} = '' or ${registered} = '{}' or ${intent}.client_id is not null
-      or exists (select from unnest(${registered}) as each where ${withoutPort(sql`each`)} = ${withoutPort(uri)}))`;
+      or exists (select 1 from unnest(${registered}) as each where ${withoutPort(sql`each`)} = ${withoutPort(uri)}))`;
 }
 
 const PARTS = ['protocol', 'hostname', 'port', 'pathname', 'search'] as const;

@@ -18,7 +18,8 @@ import { LAYOUT } from '../../../../support/database.ts';
 import { newBrowser } from '../../../../support/new-browser.ts';
 import { adminClient, createTenant, createTestUser, startTestService } from '../../../../support/service.ts';
 
-const service = await startTestService();
+// It sends no notices, which the tests read.
+const service = await startTestService({ sendMail: undefined });
 const database = new Database(service.database.url, { connections: 4, layout: LAYOUT, statementTimeoutMs: 60_000 });
 afterAll(async () => {
   await database.close();
