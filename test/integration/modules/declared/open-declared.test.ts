@@ -188,7 +188,7 @@ describe(`${ENTRIES} entries`, () => {
     expect((await admin.getApplication({ applicationId: one.id })).application?.name).toBe('Second');
   });
 
-  test('cost a start that has nothing to do one statement, and less CPU than ten look-ups', async () => {
+  test('cost a start that has nothing to do one statement, and less CPU than thirty look-ups', async () => {
     const path = join(await createDirectory(), 'applications.json');
     await writeFile(path, SECOND);
     await declared.apply(SECOND);
@@ -199,7 +199,7 @@ describe(`${ENTRIES} entries`, () => {
     };
     const call = { run: database.eachWithin(30_000), now: new Date() };
     const lookUp = async () => {
-      for (let count = 0; count < 10; count++) await getApplication(call, { applicationId: tenantOf(count).id });
+      for (let count = 0; count < 30; count++) await getApplication(call, { applicationId: tenantOf(count).id });
     };
     await start();
     expect(run).toHaveBeenCalledTimes(1);
