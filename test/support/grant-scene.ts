@@ -9,11 +9,11 @@ import { OidcError } from '../../src/modules/oidc/domain/oidc-error.ts';
 import { createCode } from '../../src/modules/oidc/domain/tokens/code.ts';
 import { deriveTokenKeys } from '../../src/modules/oidc/domain/tokens/token-keys.ts';
 import { LAYOUT } from './database.ts';
+import { at, DAY, HOUR, NOW } from './domain-scene.ts';
 import { createTenant, createTestUser, REDIRECT_URI, startTestService } from './service.ts';
 
-export const NOW = new Date();
-export const [SECOND, MINUTE, HOUR, DAY] = [1_000, 60_000, 3_600_000, 86_400_000];
-export const at = (ms: number) => new Date(NOW.getTime() + ms);
+export { at, DAY, HOUR, NOW };
+export const [SECOND, MINUTE] = [1_000, 60_000];
 export const SIGNED_IN = at(-2 * SECOND);
 export const PEER = { ipAddress: '192.0.2.9', userAgent: 'a server' };
 export const CLIENT = 'https://assistant.test/client.json';

@@ -15,6 +15,7 @@ import {
 } from '../../../../../src/modules/account/domain/find-recovery.ts';
 import { useRecovery } from '../../../../../src/modules/account/domain/use-recovery.ts';
 import { LAYOUT } from '../../../../support/database.ts';
+import { at, DAY, HOUR, NOW } from '../../../../support/domain-scene.ts';
 import { newBrowser } from '../../../../support/new-browser.ts';
 import { adminClient, createTenant, createTestUser, startTestService } from '../../../../support/service.ts';
 
@@ -28,9 +29,6 @@ afterAll(async () => {
 const { sql } = service.database;
 const keys = deriveLoginCodeKeys(service.config.secrets.encryptionKeys ?? []);
 
-const NOW = new Date();
-const [HOUR, DAY] = [3_600_000, 86_400_000];
-const at = (ms: number) => new Date(NOW.getTime() + ms);
 const CODE = '12345678';
 const NOT_VALID = 'RECOVERY_LINK_NOT_VALID';
 const ACCOUNT_URL = 'https://usher.test/account';
