@@ -10,6 +10,7 @@ import { createTemporaryDirectory } from '../../../src/testing/temporary-directo
 import { findRun, forgetRun, publishRun } from '../../../src/testing/test-environment.ts';
 import type { TestApplication, TestUsher } from '../../../src/testing/test-usher.ts';
 import { startUsher } from '../../../src/testing/usher-testing.ts';
+import { listOwnDatabases } from '../../support/find-test-database.ts';
 import { LoginBrowser } from '../../support/login-browser.ts';
 
 const REDIRECT_URI = 'http://127.0.0.1/callback';
@@ -181,12 +182,10 @@ test('the clock goes forwards, stands still, and gives this process its time', a
 
 test('disposal closes the port and drops the database, and a second one does nothing', async () => {
   const usher = await startUsher();
-  const listDatabases = () =>
-    onServer(inject('postgresUrl'), (sql) => sql`select datname from pg_database where datname like 'usher_test_%'`);
-  const before = (await listDatabases()).length;
+  const before = (await listOwnDatabases()).length;
   await usher[Symbol.asyncDispose]();
   await usher[Symbol.asyncDispose]();
-  expect((await listDatabases()).length).toBe(before - 1);
+  expect((await listOwnDatabases()).length).toBe(before - 1);
   await expect(fetch(usher.url)).rejects.toThrow('fetch failed');
 });
 
