@@ -53,7 +53,7 @@ export function cutOffLost(isLeft?: SQL): SQL {
   ), cutoff as (
     insert into session_cutoffs as c (application_id, user_id, cutoff_at, expires_at)
     select application_id, user_id, ${presentInstant}, ${p.instant('cutoffExpiresAt')}
-    -- Equivalent: order: any one prevents deadlocks
+    -- In one order, so that no two statements wait for each other.
     from lost order by application_id, user_id
     ${onConflictMove(sql`application_id, user_id`, sql`c.application_id, c.user_id, c.cutoff_at`)}
   ), ended as (
@@ -127,7 +127,7 @@ export function cutOffRefusedOfOne(where: Partial<typeof HERE> = {}, claimed = s
     where (select restrict_access and deleted_at is null from applications where id = ${p.uuid('applicationId')})
       and not exists (select 1 from added_here h where h.user_id = f.user_id)
       and not exists (${grantedByGroups(p.uuid('applicationId'), sql`f.user_id`)})
-    -- Equivalent: order: any one prevents deadlocks
+    -- In one order, so that no two statements wait for each other.
     order by f.user_id
   ), ${cutOffSessions(sql`lost`)}, ${messagesOf(
     { ...sessionRevoked(sql`ended`), part: sql`ended.user_id` },
