@@ -5,6 +5,7 @@ import { EventService } from '../../../gen/usher/v1/event_pb.ts';
 import { openContractFixture, UNKNOWN_ID } from '../../contract/contract-fixture.ts';
 import { validationFailed } from '../../support/answers.ts';
 import { TestClock } from '../../support/clock.ts';
+import { LAYOUT } from '../../support/database.ts';
 import { LIST_OPERATIONS, listOf } from '../../support/lists.ts';
 import { call, mainProtocolOf } from '../../support/protocols.ts';
 import { credentialFor, exampleOf } from '../../support/samples.ts';
@@ -174,11 +175,12 @@ it.each(['ListSessions', 'ListGrants'])('%s passes some hundred that have ended 
   // All but the oldest three are of a user who cannot sign in.
   await sql.begin((transaction) =>
     transaction.unsafe(`
-      set local session_replication_role = replica;
       create temporary table row on commit drop as
-        select case when n <= 3 then '${live.id}'::uuid else md5(n::text)::uuid end as user_id, gen_random_uuid() as id,
+        select case when n <= 3 then '${live.id}'::uuid else md5('${tenant.id}' || n)::uuid end as user_id, gen_random_uuid() as id,
           '${now.toISOString()}'::timestamptz - interval '1 hour' + n * interval '1 millisecond' as at
         from generate_series(1, 1203) n;
+      insert into users (id, email, wallet_address, created_at, deactivated_at)
+        select user_id, user_id || '@example.com', '', at, at from row where user_id <> '${live.id}';
       insert into oidc_grants (application_id, id, user_id, sid, scope, method, ip_address, user_agent,
           authenticated_at, rotation, created_at, expires_at)
         select '${tenant.id}', id, user_id, id, 1, 'page', '::1', '', at, 0, at, at + interval '1 day' from row;
@@ -188,9 +190,9 @@ it.each(['ListSessions', 'ListGrants'])('%s passes some hundred that have ended 
           at + interval '1 day' from row order by user_id, at`),
   );
   await sql`vacuum analyze`;
-  using explainer = new StatementExplainer(service.database, {
-    modes: ['force_custom_plan'],
-  });
+  // Citus tells what a server reads to nobody.
+  using explainer =
+    LAYOUT === 'whole' ? new StatementExplainer(service.database, { modes: ['force_custom_plan'] }) : undefined;
   const headers = credentialFor(operation, tenant);
   const pages: number[] = [];
   for (let pageToken = ''; pages.length === 0 || pageToken !== ''; ) {
@@ -208,6 +210,7 @@ it.each(['ListSessions', 'ListGrants'])('%s passes some hundred that have ended 
     pageToken = nextPageToken;
   }
   expect(pages).toEqual([0, 0, name === 'ListGrants' ? 3 : 1]);
+  if (!explainer) return;
   const reads = explainer.explained.flatMap(({ plans }) => readsOf(plans.force_custom_plan));
   const listed = reads.filter(({ table }) => ['sessions', 'oidc_grants'].includes(table));
   expect(listed.length).toBeGreaterThanOrEqual(2);
