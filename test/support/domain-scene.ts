@@ -3,7 +3,7 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { afterAll } from 'vitest';
 import { Database } from '../../src/database/pool/database.ts';
 import { BY_USHER, withAudit } from '../../src/domain/audit/audit-event.ts';
-import type { Application, ApplicationCall, Call } from '../../src/domain/core/call.ts';
+import type { Application, Call, TransactionalCall } from '../../src/domain/core/call.ts';
 import { cloneDatabase, LAYOUT } from './database.ts';
 
 export const NOW = new Date();
@@ -44,6 +44,9 @@ const DEFAULTS = {
     ...{ token_digest: randomBytes(32), browser_digest: randomBytes(32), method: 'email_code' },
     ...{ authenticated_at: at(-HOUR), expires_at: at(DAY) },
   }),
+  webhook_queues: () => ({}),
+  webhook_deliveries: () => ({ created_at: at(-HOUR) }),
+  webhook_signing_keys: () => ({ id: randomUUID(), signing_key: Buffer.alloc(0), expires_at: at(HOUR) }),
   webhooks: () => ({
     ...{ id: randomUUID(), url: 'https://hooks.test', signing_key: Buffer.alloc(0), event_types: ['*'] },
     ...{ created_at: at(-DAY), updated_at: at(-DAY) },
@@ -123,9 +126,13 @@ export async function openDomain() {
     };
     return { run, now, onMessage: (applicationId) => void told.push(applicationId) };
   };
-  const callOf = (id: string, settings: Partial<Application> = {}, call = callAt()): ApplicationCall => ({
+  const callOf = (id: string, settings: Partial<Application> = {}, call = callAt()): TransactionalCall => ({
     ...call,
     application: { id, name: '', clientId: '', redirectUris: [], ...settings },
+    transact: (work, lock) =>
+      database.transact({ applicationId: id, deadline: performance.now() + 60_000, lock }, (run) =>
+        work(withAudit(run, { ...BY_USHER, action: 'test', now: call.now })),
+      ),
   });
   return {
     ...{ sql, insert, callAt, callOf, database, clone },

@@ -507,15 +507,17 @@ describe('the job that withdraws expired invitations', () => {
     await sql`delete from invitations where application_id = ${here.id}`;
   });
 
-  test.each<[string, columns: object, state: string]>([
-    ['accepted', { accepted_at: NOW }, 'accepted'],
-    ['renewed', { expires_at: at(1) }, 'open'],
-  ])('leaves one that is %s meanwhile', async (_, columns, state) => {
+  test.each<[string, columns: object, prepare: (userId: string) => Promise<unknown>]>([
+    ['accepted', { accepted_at: CREATED }, async () => {}],
+    ['accepted by a user who has come', { accepted_at: CREATED }, (id) => insertEntry(id)],
+    ['renewed', { accepted_at: null, expires_at: at(1) }, async () => {}],
+  ])('leaves one that is %s meanwhile', async (_, columns, prepare) => {
     const { id } = await createStranger();
     await insertInvitation(id, { expires_at: EXPIRED });
+    await prepare(id);
     const change = () => sql`update invitations set ${sql(columns as never)} where user_id = ${id}`;
     await run(callAt(NOW, { selectExpiredInvitations: change }));
-    expect(await stateOf(id)).toBe(state);
+    expect(await invitationsOf(id)).toMatchObject([columns]);
   });
 
   test('accepts late no other invitation', async () => {
@@ -531,7 +533,10 @@ describe('the job that withdraws expired invitations', () => {
 
   test('goes on as long as there are more than it takes at once, those that have ended first', async () => {
     await run();
-    for (let open = 0; open < 100; open++) await insertInvitation(randomUUID());
+    for (let open = 0; open < 100; open++) {
+      await insertInvitation(randomUUID());
+      await insertInvitation(randomUUID(), { accepted_at: CREATED, expires_at: EXPIRED });
+    }
     const users = await Promise.all(Array.from({ length: 101 }, () => createStranger()));
     for (const [place, { id }] of users.toReversed().entries())
       await insertInvitation(id, { expires_at: at(-1_000 * place - 1) });
