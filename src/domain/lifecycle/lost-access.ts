@@ -42,6 +42,7 @@ export const affectedUsers = sql`
 export function cutOffLost(isLeft?: SQL): SQL {
   return sql`added_here as (
     select x.application_id, x.user_id from affected f
+      -- Equivalent: conjunct: of more rows, each user finds the own one
       join added_users x on x.application_id = f.application_id and x.user_id = f.user_id
   ), lost as (
     select distinct f.application_id, f.user_id

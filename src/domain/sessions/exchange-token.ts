@@ -48,6 +48,7 @@ export async function exchangeToken(
   const { authToken } = check(request, rules);
   const login = tokens.verify(authToken, application.clientId, now);
   // The application may demand more by now.
+  // Equivalent: default: no sign-in has shown less
   if (login.assurance < (application.requiredAssurance ?? ONE_FACTOR)) throw new InvalidTokenError();
   const maxAgeMs = (application.sessionMaxAgeSeconds ?? sessionMaxAgeSeconds) * 1_000;
   const latestEnd = new Date(login.authenticatedAt.getTime() + maxAgeMs);

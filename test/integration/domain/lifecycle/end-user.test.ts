@@ -374,7 +374,7 @@ describe('what was added since', () => {
       false,
     ],
   ])('may be %s alone', async (_, prepare, after, isTold) => {
-    await setUser({ has_second_factor: true });
+    await setUser({ has_second_factor: true, wallet_linked_at: at(-HOUR - 1) });
     await insert('application_users', own());
     await prepare();
     await remove();

@@ -224,10 +224,8 @@ describe('an exchange', () => {
   ])('%s', async (_, session, isKept) => {
     await cutOff(-2 * HOUR);
     const before = session && (await insert('sessions', { ...own(), ...session }));
-    // The cut-off is not theirs.
-    const early = { ...own(), authenticated_at: at(-3 * HOUR) };
-    await insert('sessions', { ...early, application_id: other });
-    await insert('sessions', { ...early, user_id: await createUser() });
+    await insert('sessions', { ...own(), application_id: other });
+    await insert('sessions', { ...own(), user_id: await createUser() });
     const id = await exchange();
     expect((await sessionsHere()).map((row) => row.id)).toEqual([id]);
     expect(id === before?.id).toBe(isKept);
@@ -323,6 +321,17 @@ describe('an exchange', () => {
     ).toEqual([{ first_signed_in_at: first, last_signed_in_at: last }]);
   });
 
+  test.each<[string, browser: Buffer, isRefused: boolean]>([
+    ['its browser', BROWSER, true],
+    ['the browser of another login', randomBytes(32), false],
+  ])('by a token from before the sign-out in %s', async (_, browser, isRefused) => {
+    const intent = await insertIntent();
+    await insertIntent({ browser_digest: browser });
+    await sql`insert into browser_cutoffs values (${userId}, ${browser}, ${NOW}, ${at(DAY)})`;
+    const answer = await exchange(intent).catch((error) => error.reason);
+    expect(answer === 'INVALID_TOKEN').toBe(isRefused);
+  });
+
   test('refuses less than the application demands', async () => {
     const answer = await exchange({ assurance: 1 }, { requiredAssurance: 2 }).catch((error) => error.reason);
     expect(answer).toBe('INVALID_TOKEN');
@@ -351,9 +360,10 @@ describe('an exchange', () => {
     expect(await next()).toEqual([plain, telling]);
     expect(new Set(readTold())).toEqual(new Set([here]));
     expect(await next()).toEqual([telling]);
-    // One who has a session says nothing about webhooks.
+    // One who has a session says nothing about webhooks, and the session is not late.
     await exchange();
-    await exchange();
+    await exchange({}, {}, recording());
+    expect(sent.filter((name) => /Late/.test(name))).toEqual([]);
     expect(await next()).toEqual([telling]);
     await sql`delete from webhooks where id = ${id}`;
     expect([await next(), await next()]).toEqual([[telling], [plain]]);

@@ -1,12 +1,15 @@
 /** Each condition of the statements that end and list sessions, a row each. What people see: test/contract/revocations.test.ts. */
 import { randomBytes, randomUUID } from 'node:crypto';
+import { sql as sqlText } from 'drizzle-orm';
 import { beforeEach, describe, expect, test, vi } from 'vitest';
+import { p, statement } from '../../../../src/database/sql/template.ts';
 import { PageTokens } from '../../../../src/domain/pages/list.ts';
 import { checkSession } from '../../../../src/domain/sessions/check-session.ts';
+import { removeCutoffOfRefused } from '../../../../src/domain/sessions/cutoffs.ts';
 import { endLateSession, endLateSessions } from '../../../../src/domain/sessions/late-sessions.ts';
 import { listSessions } from '../../../../src/domain/sessions/list-sessions.ts';
 import { listUserSessions } from '../../../../src/domain/sessions/list-user-sessions.ts';
-import { LiveSessions } from '../../../../src/domain/sessions/live-sessions.ts';
+import { LiveSessions, MAX_STALENESS_MS } from '../../../../src/domain/sessions/live-sessions.ts';
 import { revokeSession } from '../../../../src/domain/sessions/revoke-session.ts';
 import { endOwnSessions, revokeUserSessions } from '../../../../src/domain/sessions/revoke-user-sessions.ts';
 import { at, DAY, HOUR, NOW, openDomain } from '../../../support/domain-scene.ts';
@@ -27,6 +30,7 @@ beforeEach(async () => {
 });
 
 type Columns = Readonly<Record<string, unknown>>;
+const reopen = statement('reopen')`with ${removeCutoffOfRefused(sqlText`select ${p.uuid('applicationId')}`)} select`;
 
 /** Inserts a session of the user with its ID, and returns the ID. */
 async function insertSession(columns: Columns = {}): Promise<string> {
@@ -176,11 +180,26 @@ describe('RevokeSession', () => {
     await insert('session_ids', { application_id: here, user_id: await createUser() });
     const own = await insertSession({ id });
     expect([await revoke(own, true), await revoke(own, true)]).toEqual([userId, userId]);
-    expect(await revoke(randomUUID())).toBeUndefined();
+    expect([await revoke(randomUUID()), await revoke('none')]).toEqual([undefined, undefined]);
     expect(await sql`select from session_cutoffs where application_id = ${here}`).toHaveLength(1);
     const events = await sql`select from audit_events where resource = ${userId}`;
     expect(events).toHaveLength(1);
   });
+});
+
+test.each<[string, cutoff: () => Columns, isRemoved: boolean]>([
+  ['of then', () => ({}), true],
+  ['from before', () => ({ expires_at: at(DAY - 1) }), true],
+  ['that was written once more', () => ({ expires_at: at(DAY + 1) }), false],
+  ['of another application', () => ({ application_id: other }), false],
+  ['of a user', () => ({ user_id: userId }), false],
+])('the cut-off of all who are refused goes: one %s', async (_, cutoff, isRemoved) => {
+  const row = { application_id: here, user_id: EVERY_REFUSED, expires_at: at(DAY), ...cutoff() };
+  await insert('session_cutoffs', row);
+  await callAt().run(reopen, { applicationId: here, cutoffExpiresAt: at(DAY) });
+  const { application_id, user_id } = row;
+  const left = await sql`select from session_cutoffs where application_id = ${application_id} and user_id = ${user_id}`;
+  expect(left).toHaveLength(isRemoved ? 0 : 1);
 });
 
 describe('a late session', () => {
@@ -208,6 +227,15 @@ describe('a late session', () => {
     await lock.release();
     await ended;
     expect(await countSessions(here)).toBe(1);
+  });
+
+  test('is none elsewhere, and none of somebody else', async () => {
+    await insertSession();
+    await insert('session_cutoffs', { application_id: here, user_id: userId, cutoff_at: at(-2 * HOUR) });
+    const early = { authenticated_at: at(-3 * HOUR) };
+    await insertSession({ ...early, application_id: other });
+    await insertSession({ ...early, user_id: await createUser() });
+    expect(await end()).toBeUndefined();
   });
 
   test('is ended of its user alone', async () => {
@@ -283,6 +311,21 @@ describe('a check', () => {
     expect(await check(sessionId)).toMatchObject({ userId });
     await insert('session_cutoffs', { application_id: here, user_id: EVERY_REFUSED });
     expect(await check(sessionId)).toBeUndefined();
+  });
+
+  test.each<[string, expiresAt: Date | undefined, isFound: boolean]>([
+    ['that ends next', at(1), true],
+    ['that ends now', NOW, false],
+    ['that nobody finds', undefined, false],
+  ])('by an ID in capitals is of a session %s', async (_, expiresAt, isFound) => {
+    const find = vi.fn(async () => expiresAt && { expiresAt });
+    const checkWith = (sessionId: string) =>
+      checkSession(callOf(here), { find } as unknown as LiveSessions, { sessionId });
+    expect([await checkWith('none'), await checkWith(here.toUpperCase())]).toEqual([
+      undefined,
+      isFound ? { expiresAt } : undefined,
+    ]);
+    expect(find.mock.calls).toEqual([[here, here, MAX_STALENESS_MS]]);
   });
 
   test('is answered by an answer of before, unless the caller asks for a fresh one', async () => {
