@@ -64,6 +64,10 @@ const DEFAULTS = {
     provider: 'test',
     created_at: at(-DAY),
   }),
+  proved_identities: () => ({
+    ...{ id: randomUUID(), provider: 'test', issuer: 'https://issuer.test', subject: randomUUID(), email: '' },
+    ...{ created_at: at(-HOUR), expires_at: at(HOUR) },
+  }),
   held_sign_ins: () => ({
     ...{ login_intent_id: randomUUID(), method: 'email', browser_digest: randomBytes(32) },
     ...{ proved_at: at(-HOUR), expires_at: at(HOUR) },
