@@ -107,8 +107,9 @@ export async function openGrantScenes() {
     sql`update users set ${sql(columns as never)} where id = ${user}`;
   const setApplication = ({ app }: { readonly app: { readonly id: string } }, columns: object) =>
     sql`update applications set ${sql(columns as never)} where id = ${app.id}`;
+  // On Citus a grant begins in two statements, and what happens after each happens twice.
   const cutOff = ({ app, user }: Pick<GrantScene, 'app' | 'user'>, instant: Date) =>
-    sql`insert into session_cutoffs values (${app.id}, ${user}, ${instant}, ${at(DAY)})`;
+    sql`insert into session_cutoffs values (${app.id}, ${user}, ${instant}, ${at(DAY)}) on conflict do nothing`;
   const cutOffBrowser = ({ app, user, browser }: GrantScene, instant: Date) =>
     cutOff({ app, user: sidOf(app.id, user, browser) }, instant);
   const cutOffEverywhere = ({ user }: Pick<GrantScene, 'user'>, instant: Date) =>
