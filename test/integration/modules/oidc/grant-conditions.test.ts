@@ -29,6 +29,14 @@ afterAll(scenes.close);
 const { service, database, sql, callOf, createScene, grantOf, begin } = scenes;
 const { setIntent, setGrant, setUser, setApplication, cutOff } = scenes;
 
+/** Gives the grant to another application. No update may change on which server of Citus a row is. */
+async function moveElsewhere({ app, intent }: GrantScene): Promise<void> {
+  await sql`insert into oidc_grants
+    select (jsonb_populate_record(g, jsonb_build_object('application_id', ${randomUUID()}::text))).*
+    from oidc_grants g where id = ${intent}`;
+  await sql`delete from oidc_grants where application_id = ${app.id} and id = ${intent}`;
+}
+
 function rotate(scene: GrantScene, rotation: number, options: CallOptions = {}, of: object = {}) {
   return rotateGrant(callOf(scene, options), { ...tokenOf(scene), rotation, ...of });
 }
@@ -203,7 +211,7 @@ describe('a live grant', () => {
     ['the application has no OpenID Connect', (s) => setApplication(s, { open_id_connect: false }), false],
     ['a cut-off came with the sign-in', (s) => cutOff(s, SIGNED_IN), false],
     ['a cut-off came before the sign-in', (s) => cutOff(s, at(-2 * SECOND - 1)), true],
-    ['it is one of another application', (s) => setGrant(s, { application_id: randomUUID() }), false],
+    ['it is one of another application', (s) => moveElsewhere(s), false],
   ])('%s', async (_, change, isLive) => {
     const scene = await createScene();
     await begin(scene);
