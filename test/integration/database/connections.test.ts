@@ -331,7 +331,7 @@ test('a closed database connects to Postgres no more', async () => {
   await database.close();
   // Their work has outlived the shutdown.
   for (const run of [read, write, transact, () => database.readTime(soon())]) await expectUnavailable(run());
-  expect(proxy.connections).toBe(0);
+  await expect.poll(() => proxy.connections).toBe(0);
   expect(await testDatabase.sql`select name from things where id = 2`).toEqual(TWO);
 });
 
