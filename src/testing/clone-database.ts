@@ -13,7 +13,10 @@ export interface TestDatabase extends AsyncDisposable {
 }
 
 /** Begins the names of databases of this machine, of which the ID of a process follows. */
-export const DATABASE_PREFIX = `usher_test_${hash('sha256', hostname(), 'hex').slice(0, 8)}_`;
+const PREFIX = `usher_test_${hash('sha256', hostname(), 'hex').slice(0, 8)}_`;
+
+/** Begins the names of the databases of this process. */
+export const OWN_PREFIX = `${PREFIX}${process.pid}_`;
 
 /** Returns the options of `create database` that copy a template. Cheaper than the default, which logs every page of the copy. */
 export function copyOf(template: string): string {
@@ -23,7 +26,7 @@ export function copyOf(template: string): string {
 /** Creates a database with options of `create database`, on every server. Its URL is that of the first. */
 export async function createDatabaseOn(servers: readonly string[], options: string): Promise<TestDatabase> {
   const [first = ''] = servers;
-  const name = `${DATABASE_PREFIX}${process.pid}_${randomBytes(8).toString('hex')}`;
+  const name = `${OWN_PREFIX}${randomBytes(8).toString('hex')}`;
   // Workers come first: their coordinator, which has the first URL, looks for its database on them.
   const runOnAll = async (statement: string) => {
     for (const server of servers.toReversed()) await onServer(server, (sql) => sql.unsafe(statement));
@@ -48,9 +51,9 @@ export function openDatabase(url: string): TestDatabase {
 /** Drops the databases of processes of this machine that are gone. */
 export async function dropLeftovers(server: string): Promise<void> {
   await onServer(server, async (sql) => {
-    const found = await sql`select datname as name from pg_database where starts_with(datname, ${DATABASE_PREFIX})`;
+    const found = await sql`select datname as name from pg_database where starts_with(datname, ${PREFIX})`;
     for (const { name } of found) {
-      const pid = Number(/^\d+/.exec(name.slice(DATABASE_PREFIX.length))?.[0]);
+      const pid = Number(/^\d+/.exec(name.slice(PREFIX.length))?.[0]);
       if (!isRunning(pid)) await sql.unsafe(`drop database if exists ${name} with (force)`);
     }
   });

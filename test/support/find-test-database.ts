@@ -1,5 +1,5 @@
 import { inject } from 'vitest';
-import { DATABASE_PREFIX, openDatabase, type TestDatabase } from '../../src/testing/clone-database.ts';
+import { OWN_PREFIX, openDatabase, type TestDatabase } from '../../src/testing/clone-database.ts';
 import { onServer, withDatabase } from '../../src/testing/on-server.ts';
 
 /** Starts a server that tells nobody where its database is, and opens that, too. */
@@ -22,10 +22,9 @@ export async function startWithDatabase<Server extends AsyncDisposable>(
 
 /** Returns the databases of this process. Other files create and drop theirs meanwhile. */
 export async function listOwnDatabases(): Promise<readonly string[]> {
-  const prefix = `${DATABASE_PREFIX}${process.pid}_`;
   const rows = await onServer(
     inject('postgresUrl'),
-    (sql) => sql`select datname as name from pg_database where starts_with(datname, ${prefix})`,
+    (sql) => sql`select datname as name from pg_database where starts_with(datname, ${OWN_PREFIX})`,
   );
   return rows.map(({ name }) => name);
 }
