@@ -4,6 +4,7 @@ import { hostname } from 'node:os';
 import { DEFAULT_SCHEMA } from '../config/database-url.ts';
 import { openClient } from '../database/connection/open-client.ts';
 import type { PostgresClient } from '../database/sql/driver.ts';
+import { isRunning } from './is-running.ts';
 import { onServer, withDatabase } from './on-server.ts';
 
 export interface TestDatabase extends AsyncDisposable {
@@ -57,13 +58,4 @@ export async function dropLeftovers(server: string): Promise<void> {
       if (!isRunning(pid)) await sql.unsafe(`drop database if exists ${name} with (force)`);
     }
   });
-}
-
-function isRunning(pid: number): boolean {
-  try {
-    return process.kill(pid, 0);
-  } catch (error) {
-    // Of another user.
-    return (error as NodeJS.ErrnoException).code === 'EPERM';
-  }
 }

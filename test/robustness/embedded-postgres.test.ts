@@ -7,6 +7,7 @@ import { startEmbeddedPostgres } from '../../src/database/embedded/embedded-post
 import { createLogger } from '../../src/log.ts';
 import { readFullConfig } from '../../src/modules/modules.ts';
 import { startServer } from '../../src/server.ts';
+import { isRunning } from '../../src/testing/is-running.ts';
 import { demoOf } from '../support/demo-fixture.ts';
 import { request } from '../support/http.ts';
 import { startMain, survivorsOf } from '../support/process.ts';
@@ -41,7 +42,7 @@ test('an embedded Postgres is restarted after a crash, with nothing lost', async
   const crashed = await postmasterPid();
   process.kill(crashed, 'SIGKILL');
   await expect.poll(getWebhook, POLL).toEqual(before);
-  await expect.poll(() => isAlive(crashed), POLL).toBe(false);
+  await expect.poll(() => isRunning(crashed), POLL).toBe(false);
   await expect.poll(postmasterPid, POLL).not.toBe(crashed);
   await expect.poll(getWebhook, POLL).toEqual(before);
 });
@@ -112,13 +113,4 @@ async function readPid(dataDir: string): Promise<number> {
 
 function isFulfilled<Value>(result: PromiseSettledResult<Value>): result is PromiseFulfilledResult<Value> {
   return result.status === 'fulfilled';
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    return process.kill(pid, 0);
-  } catch (error) {
-    // The process exists but belongs to another user.
-    return error instanceof Error && 'code' in error && error.code === 'EPERM';
-  }
 }
