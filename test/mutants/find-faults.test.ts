@@ -119,12 +119,16 @@ test('the code that sends statements has the place where faults are planted', ()
   expect(readFileSync(SENDER.file, 'utf8').split(SENDER.find)).toHaveLength(2);
 });
 
-test('a comment beside the code answers for a kind of fault', () => {
-  const text = '// Equivalent: guard: it would do nothing\nif (a && b) throw x;\n';
+test.each([
+  ['a kind', 'guard', [false, false]],
+  ['several kinds', 'choice, guard, condition', [true, true]],
+])('a comment beside the code answers for %s of faults', (_, kinds, others) => {
+  const text = `// Equivalent: ${kinds}: it would do nothing\nif (a && b) throw x;\n`;
   const { faults } = findFaults('src/domain/made-up.ts', text);
+  const answers = [true, ...others].map((isAnswered) => (isAnswered ? 'it would do nothing' : undefined));
   expect(faults.map(({ kind, answer }) => [kind, answer])).toEqual([
-    ['guard', 'it would do nothing'],
-    ['condition', undefined],
-    ['condition', undefined],
+    ['guard', answers[0]],
+    ['condition', answers[1]],
+    ['condition', answers[2]],
   ]);
 });

@@ -25,6 +25,8 @@ export function fileOf(...applications: readonly object[]): string {
 }
 
 export interface DeclaredFixture extends AsyncDisposable {
+  /** Where files are applied. */
+  readonly database: Database;
   /** The file is without its place, so its logos are data. */
   apply(text: string, now?: Date): Promise<string>;
   export(): Promise<string>;
@@ -43,6 +45,7 @@ export function openDeclaredFixture({ url }: Pick<TestDatabase, 'url'>): Declare
   const readSettings = () => ({ databaseUrl: url, schema: DEFAULT_SCHEMA });
   const notified: string[] = [];
   return {
+    database,
     notified,
     apply(text, now = new Date()) {
       const onMessage = (applicationId: string) => void notified.push(applicationId);

@@ -38,6 +38,7 @@ async function findKnownScans(
   { hasList, mayBeSeen }: LookUp,
 ): Promise<ReadonlyMap<number, KnownScan>> {
   const attendeeIds = scans.map(({ attendeeId }) => attendeeId);
+  // Equivalent: choice: without a list there is nobody to find there, only the look-up costs
   const rows = await run(hasList ? selectKnownOrListed : selectKnown, { ...ids, attendeeIds });
   const known = new Map<number, KnownScan>();
   for (const { place, attendeeId, checkIn, listed } of rows) {
@@ -45,12 +46,15 @@ async function findKnownScans(
     known.set(place - 1, { seen: undefined, checkIn: came, listed: listed ?? undefined });
   }
   const scanIds = scans.flatMap(({ scanId }, at) =>
+    // Equivalent: choice, condition: more is looked up than is needed, or all once the unique index asks for it
     scanId !== null && (mayBeSeen || known.get(at)?.checkIn) ? [scanId] : [],
   );
+  // Equivalent: guard: the statement would find nothing
   if (scanIds.length === 0) return known;
-  const seen = new Map((await run(selectSeen, { ...ids, scanIds })).map((row) => [row.scanId, row]));
+  const earlier = await run(selectSeen, { ...ids, scanIds });
+  const seen = new Map<string | null, (typeof earlier)[number]>(earlier.map((row) => [row.scanId, row]));
   for (const [at, { scanId }] of scans.entries()) {
-    const row = scanId !== null && seen.get(scanId);
+    const row = seen.get(scanId);
     if (!row) continue;
     const { outcome, reason, attendeeId, checkIn } = row;
     const first = { attendeeId, outcome, reason, checkIn: checkIn && toCheckIn(attendeeId, checkIn) };
@@ -166,10 +170,10 @@ function toStored({ attendeeVersion, checkedIn }: LockedEvent, { scans, known, r
     attendeeVersion,
     checkedIn,
   };
-  const ids = new Set<string>();
+  const ids = new Set<string | null>();
   for (const [at, { attendeeId, scanId, occurredAt, gate }] of scans.entries()) {
     const { seen, listed } = known.get(at) ?? {};
-    if (seen || (scanId !== null && ids.has(scanId))) continue;
+    if (seen || ids.has(scanId)) continue;
     if (scanId !== null) ids.add(scanId);
     const { outcome, reason, checkIn } = results[at] as ScanResult;
     const isNew = outcome === 'CHECKED_IN';

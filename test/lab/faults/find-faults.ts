@@ -215,6 +215,6 @@ function applyEdits(text: string, edits: readonly Edit[]): string {
 
 /** Returns why nobody sees a fault of the kind, as a comment on its line or the one above says. */
 function findAnswer(lines: readonly string[], line: number, kind: Kind): string | undefined {
-  const pattern = new RegExp(`(?://|--) Equivalent: ${kind}: (.+)`);
+  const pattern = new RegExp(`(?://|--) Equivalent: (?:\\w+, )*${kind}(?:, \\w+)*: (.+)`);
   return pattern.exec(lines[line - 1] ?? '')?.[1] ?? pattern.exec(lines[line - 2] ?? '')?.[1];
 }

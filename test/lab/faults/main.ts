@@ -18,6 +18,8 @@ const PATIENCE = 20;
 const RUN_CPU_MS = 300;
 /** A worker takes as much CPU time to start as for so many faults. */
 const FAULTS_OF_WORKER = 15;
+/** CPU time of the tests that are the likeliest to notice a fault. Those that all of them pass come last, with the others. */
+const FIRST_TESTS_MS = 4_000;
 /** On a machine that does nothing else. */
 const SHORTEST_LIMIT_MS = 10_000;
 const LONGEST_LIMIT_MS = 30_000;
@@ -48,12 +50,15 @@ const tried = chosen.filter(
 );
 
 const needsReload = new Set<FaultWorker>();
-const waiting = [...tried];
+const waiting = tried.map((fault) => ({ fault, left: findTests(fault), mostMs: FIRST_TESTS_MS }));
 await Promise.all(
   workers.slice(0, Math.ceil(tried.length / FAULTS_OF_WORKER)).map(async (worker) => {
-    for (let fault = waiting.shift(); fault; fault = waiting.shift()) {
-      keep('results', results, fault.id, await tryFault(worker, fault));
-      process.stderr.write(`\rtried ${tried.length - waiting.length} of ${tried.length} faults `);
+    for (let next = waiting.shift(); next; next = waiting.shift()) {
+      const { fault, left } = next;
+      const verdict = await tryFault(worker, next);
+      keep('results', results, fault.id, verdict);
+      if (verdict.result === 'survived' && left.length > 0) waiting.push({ fault, left, mostMs: Infinity });
+      process.stderr.write(`\rleft ${waiting.length} of ${tried.length} faults `);
     }
   }),
 );
@@ -110,14 +115,22 @@ function readWords(path: string): string[] {
   return words.filter((word) => !/^(test|domain|modules|integration|contract)$/.test(word));
 }
 
-async function tryFault(worker: FaultWorker, fault: Fault): Promise<Verdict> {
-  const left = findTests(fault);
+interface Attempt {
+  readonly fault: Fault;
+  /** The tests that have not run with it. */
+  readonly left: Candidate[];
+  readonly mostMs: number;
+}
+
+/** Runs tests of `left`, and takes them from it, until one notices the fault or they have taken so much CPU time. */
+async function tryFault(worker: FaultWorker, { fault, left, mostMs }: Attempt): Promise<Verdict> {
   if (!left.length) return { result: reachedAnywhere.has(fault.id) ? 'same' : 'unreachable' };
-  while (left.length > 0) {
+  for (let spentMs = 0; left.length > 0 && spentMs < mostMs; ) {
     // Other workers have learned meanwhile.
     const scores = left.map((candidate) => score.order(fault.file, candidate));
     const [candidate] = left.splice(scores.indexOf(Math.max(...scores)), 1);
     const failed = candidate && (await runTests(worker, candidate, fault));
+    spentMs += candidate?.cpuMs ?? 0;
     if (candidate) score.note(fault.file, candidate.file, failed !== undefined);
     if (failed) return { result: 'noticed', by: failed };
   }

@@ -1,5 +1,6 @@
 /** What a file does to the database: each field, keys, groups, logos, and what becomes of entries. */
-import { afterEach, describe, expect, test } from 'vitest';
+import { afterEach, describe, expect, test, vi } from 'vitest';
+import { statement } from '../../../src/database/sql/template.ts';
 import { applicationRules } from '../../../src/domain/applications/create-application.ts';
 import { deriveApplicationId } from '../../../src/modules/declared/parse-applications-file.ts';
 import { cloneDatabase } from '../../support/database.ts';
@@ -144,6 +145,22 @@ test('messages of the change are sent after it', async () => {
   const before = declared.notified.length;
   await declared.apply(fileOf({ ...GRAFANA, backchannelLogoutUri: 'https://b.test/out' }));
   expect(declared.notified.slice(before)).toEqual([deriveApplicationId('grafana')]);
+});
+
+test('a file that Postgres rolls back, because it and another transaction wait for each other, is applied again', async () => {
+  const raise = statement('raise_deadlock')`do $$ begin raise sqlstate '40P01'; end $$`;
+  const transact = declared.database.transact.bind(declared.database);
+  const spy = vi.spyOn(declared.database, 'transact').mockImplementationOnce((of, work) =>
+    transact(of, async (run) => {
+      const result = await work(run);
+      await run(raise, {});
+      return result;
+    }),
+  );
+  expect(await declared.apply(fileOf(GRAFANA))).toBe('new');
+  expect(spy).toHaveBeenCalledTimes(2);
+  expect(await readApplication()).toMatchObject({ name: 'Grafana' });
+  expect(await readAudit()).toEqual(['CreateApplication']);
 });
 
 describe('keys', () => {

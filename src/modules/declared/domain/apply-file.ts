@@ -1,6 +1,7 @@
 /** Applies a file in one transaction: all of it, or nothing. */
 import type { Database } from '../../../database/pool/database.ts';
 import { NO_APPLICATION } from '../../../database/schema/audit-schema.ts';
+import { isSerializationFailure } from '../../../database/sql/errors.ts';
 import { p, statement, t } from '../../../database/sql/template.ts';
 import { withAudit } from '../../../domain/audit/audit-event.ts';
 import type { Call } from '../../../domain/core/call.ts';
@@ -29,14 +30,33 @@ export function compareFile(
   return revision > applied.revision ? 'new' : 'older';
 }
 
+type ApplyCall = Pick<Call, 'now'> & { readonly onMessage: (applicationId: string) => void };
+
 /** @throws ApplicationsFileError if the database does not allow the file, DatabaseUnavailableError */
 export async function applyFile(
   database: Pick<Database, 'transact'>,
   file: ApplicationsFile,
-  { now, onMessage }: Pick<Call, 'now'> & { readonly onMessage: (applicationId: string) => void },
+  call: ApplyCall,
+): Promise<Standing> {
+  const deadline = performance.now() + DEADLINE_MS;
+  for (;;) {
+    try {
+      return await applyOnce(database, file, deadline, call);
+    } catch (error) {
+      // It has locked many rows, so it and another statement may wait for each other. Postgres ends one of them.
+      if (!isSerializationFailure(error)) throw error;
+    }
+  }
+}
+
+async function applyOnce(
+  database: Pick<Database, 'transact'>,
+  file: ApplicationsFile,
+  deadline: number,
+  { now, onMessage }: ApplyCall,
 ): Promise<Standing> {
   const notified = new Set<string>();
-  const of = { applicationId: NO_APPLICATION, deadline: performance.now() + DEADLINE_MS, lock: 'applications file' };
+  const of = { applicationId: NO_APPLICATION, deadline, lock: 'applications file' };
   const standing = await database.transact(of, async (run) => {
     await run(lockFile, {});
     const standing = compareFile(file, await readAppliedFile(run));

@@ -254,6 +254,18 @@ describe('a scan that is sent again gets', () => {
   });
 });
 
+test('a scan is not taken for that of another event, or of the event of another application', async () => {
+  const eventId = randomUUID();
+  const sent = [{ attendeeId: 'ada', scanId: randomUUID() }];
+  const events = [await open({}, eventId), await open()];
+  here = await createApplication();
+  events.push(await open({}, eventId));
+  for (const { come } of events.slice(1)) await come('ada');
+  const outcomes = [];
+  for (const { scan } of events) outcomes.push((await scan(sent))[0]?.outcome);
+  expect(outcomes).toEqual(['CHECKED_IN', 'ALREADY_CHECKED_IN', 'ALREADY_CHECKED_IN']);
+});
+
 describe('the download says', () => {
   const FORCED = { attendeeId: 'ada', alreadyAdmitted: true };
   type Event = Awaited<ReturnType<typeof open>>;
