@@ -4,7 +4,7 @@ import { hostname } from 'node:os';
 import { DEFAULT_SCHEMA } from '../config/database-url.ts';
 import { openClient } from '../database/connection/open-client.ts';
 import type { PostgresClient } from '../database/sql/driver.ts';
-import { isRunning } from './is-running.ts';
+import { isProcess } from './is-process.ts';
 import { onServer, withDatabase } from './on-server.ts';
 
 export interface TestDatabase extends AsyncDisposable {
@@ -55,7 +55,7 @@ export async function dropLeftovers(server: string): Promise<void> {
     const found = await sql`select datname as name from pg_database where starts_with(datname, ${PREFIX})`;
     for (const { name } of found) {
       const pid = Number(/^\d+/.exec(name.slice(PREFIX.length))?.[0]);
-      if (!isRunning(pid)) await sql.unsafe(`drop database if exists ${name} with (force)`);
+      if (!isProcess(pid)) await sql.unsafe(`drop database if exists ${name} with (force)`);
     }
   });
 }

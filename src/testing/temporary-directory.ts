@@ -2,7 +2,7 @@ import { readFileSync, statfsSync } from 'node:fs';
 import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { isRunning } from './is-running.ts';
+import { isProcess } from './is-process.ts';
 
 const IN_MEMORY = '/dev/shm';
 /** The databases of a run need a tenth of it. */
@@ -22,7 +22,7 @@ export async function createTemporaryDirectory(): Promise<string> {
 async function removeLeftovers(): Promise<void> {
   for (const name of await readdir(IN_MEMORY)) {
     const [, pid] = /^usher-tests-(\d+)-/.exec(name) ?? [];
-    if (pid && !isRunning(Number(pid)))
+    if (pid && !isProcess(Number(pid)))
       await rm(join(IN_MEMORY, name), { recursive: true, force: true }).catch(() => {});
   }
 }

@@ -7,7 +7,7 @@ import { startEmbeddedPostgres } from '../../src/database/embedded/embedded-post
 import { createLogger } from '../../src/log.ts';
 import { readFullConfig } from '../../src/modules/modules.ts';
 import { startServer } from '../../src/server.ts';
-import { isRunning } from '../../src/testing/is-running.ts';
+import { isProcess } from '../../src/testing/is-process.ts';
 import { demoOf } from '../support/demo-fixture.ts';
 import { request } from '../support/http.ts';
 import { startMain, survivorsOf } from '../support/process.ts';
@@ -42,7 +42,7 @@ test('an embedded Postgres is restarted after a crash, with nothing lost', async
   const crashed = await postmasterPid();
   process.kill(crashed, 'SIGKILL');
   await expect.poll(getWebhook, POLL).toEqual(before);
-  await expect.poll(() => isRunning(crashed), POLL).toBe(false);
+  await expect.poll(() => isProcess(crashed), POLL).toBe(false);
   await expect.poll(postmasterPid, POLL).not.toBe(crashed);
   await expect.poll(getWebhook, POLL).toEqual(before);
 });

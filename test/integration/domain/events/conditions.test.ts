@@ -36,7 +36,8 @@ const reason = (done: Promise<unknown>) =>
 
 /** Creates an event, and returns what changes it. */
 async function open(rules: Fields = {}, eventId: string = randomUUID()) {
-  const callNow = (ms = 0) => callOf(here, {}, callAt(at(ms)));
+  const application = here;
+  const callNow = (ms = 0) => callOf(application, {}, callAt(at(ms)));
   await createEvent(callNow(), { eventId, ...rules });
   readTold();
   return {

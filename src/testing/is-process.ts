@@ -1,7 +1,7 @@
 import { readdirSync } from 'node:fs';
 
 /** Returns whether a process has this ID. A thread that has it belongs to another process. */
-export function isRunning(pid: number): boolean {
+export function isProcess(pid: number): boolean {
   try {
     process.kill(pid, 0);
   } catch (error) {
