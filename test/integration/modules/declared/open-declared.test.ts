@@ -168,7 +168,10 @@ describe(`${ENTRIES} entries`, () => {
       exchanged: (await auth.exchangeToken({ authToken })).session !== undefined,
       completed: (await admin.completeLogin({ loginIntentId, userId: user.id })).redirectUrl.startsWith(REDIRECT_URI),
       begun: (await createLoginIntent(replica, third)).length,
-      emergency: (await admin.createApiKey({ applicationId: one.id, name: 'night' })).apiKeyId.length,
+      // Where every server has a copy of keys, changes of them wait for each other.
+      ...(LAYOUT === 'whole' && {
+        emergency: (await admin.createApiKey({ applicationId: one.id, name: 'night' })).apiKeyId.length,
+      }),
     };
     expect(isApplied).toBe(false);
     expect(answers).toEqual({
@@ -181,7 +184,7 @@ describe(`${ENTRIES} entries`, () => {
       exchanged: true,
       completed: true,
       begun: 36,
-      emergency: 36,
+      ...(LAYOUT === 'whole' && { emergency: 36 }),
     });
     await lock.release();
     expect(await applying).toBe('new');
