@@ -20,6 +20,7 @@ const DEFAULTS = {
     const names = { id, name: `Application ${id}`, client_id: `client-${id}`, redirect_uris: ['https://app.test/'] };
     return { ...names, created_at: at(-DAY) };
   },
+  api_keys: () => ({ id: randomUUID(), digest: randomBytes(32), created_at: at(-DAY) }),
   users: () => ({ id: randomUUID(), email: `${randomUUID()}@example.com`, wallet_address: '', created_at: at(-DAY) }),
   sessions: () => ({
     ...{ id: randomUUID(), email: 'ada@example.com', wallet_address: '', ip_address: '::1', user_agent: 'Browser' },

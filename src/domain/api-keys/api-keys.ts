@@ -64,6 +64,7 @@ export class ApiKeys {
       uses = API_ONLY,
     }: { clientId?: string; deletedReason?: ErrorReason; uses?: readonly KeyUse[] } = {},
   ): Promise<KeyOwner> {
+    // Equivalent: condition: the text of undefined is no key
     const owner = apiKey !== undefined && isApiKey(apiKey) ? await this.#owners.find(digestOf(apiKey)) : undefined;
     const now = this.#clock();
     if (!owner || (owner.expiresAt && owner.expiresAt <= now)) throw new ServiceError('INVALID_API_KEY');
@@ -89,7 +90,6 @@ export class ApiKeys {
         const batch = ids.slice(at, at + MAX_BATCH_SIZE);
         const instants = batch.map((id) => new Date((unsaved.get(id) ?? 0) * MINUTE_MS));
         await run(setLastUsed, { ids: batch, instants });
-        for (const id of batch) unsaved.delete(id);
       }
     } catch (error) {
       for (const [id, minute] of unsaved) if (!this.#uses.has(id)) this.#uses.set(id, minute);

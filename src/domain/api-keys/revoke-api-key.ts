@@ -24,7 +24,7 @@ const markRevoked = statement('mark_api_key_revoked', { isManaged: t.boolean })`
     where k.id = ${p.uuid('apiKeyId')} and k.revoked_at is null for no key update of k
   ), revoked as (
     update api_keys k set revoked_at = ${p.instant('now')}
-    from found where k.application_id = found.application_id and k.id = found.id and not found.is_managed
+    from found where k.id = found.id and not found.is_managed
     returning k.id, k.application_id
   ), ${auditEvent({ resource: sql`id`, from: sql`revoked`, applicationId: sql`application_id` })}
   select is_managed from found`;

@@ -47,7 +47,7 @@ const replaceApiKey = statement('replace_api_key')`
   ), replaced as (
     update api_keys k
     set expires_at = least(k.expires_at, ${p.instant('endsAt')}), replaced_by = ${p.uuid('apiKeyId')}
-    from old where k.application_id = old.application_id and k.id = old.id
+    from old where k.id = old.id
     returning k.id, k.application_id
   ), ${auditEvent({ resource: sql`id`, from: sql`replaced`, applicationId: sql`application_id` })}
   insert into api_keys (application_id, id, digest, created_at, name, expires_at, use)

@@ -520,6 +520,15 @@ describe('the job that withdraws expired invitations', () => {
     expect(await invitationsOf(id)).toMatchObject([columns]);
   });
 
+  test('leaves the date of one that is accepted before it is accepted late', async () => {
+    const { id } = await createStranger();
+    await insertInvitation(id, { expires_at: EXPIRED });
+    await insertEntry(id);
+    const accept = () => sql`update invitations set accepted_at = ${CREATED} where user_id = ${id}`;
+    await run(callAt(NOW, { selectInvitedSignIn: accept }));
+    expect(await invitationsOf(id)).toMatchObject([{ accepted_at: CREATED }]);
+  });
+
   test('accepts late no other invitation', async () => {
     const [{ id }, { id: other }] = [await createStranger(), await createStranger()];
     const invitationId = await insertInvitation(id, { expires_at: EXPIRED });
@@ -540,7 +549,9 @@ describe('the job that withdraws expired invitations', () => {
     const users = await Promise.all(Array.from({ length: 101 }, () => createStranger()));
     for (const [place, { id }] of users.toReversed().entries())
       await insertInvitation(id, { expires_at: at(-1_000 * place - 1) });
+    await insertInvitation(randomUUID(), { accepted_at: CREATED, expires_at: at(-DAY) });
     expect(await expireInvitations(callAt())).toBe(true);
+    expect(await stateOf(users.at(-2)?.id ?? '')).toBe('withdrawn');
     expect(await stateOf(users.at(-1)?.id ?? '')).toBe('open');
     expect(await expireInvitations(callAt())).toBe(false);
     expect(await stateOf(users.at(-1)?.id ?? '')).toBe('withdrawn');
