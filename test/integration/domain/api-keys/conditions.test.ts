@@ -1,4 +1,5 @@
 /** Conditions of the statements about API keys, a row each. What operators see: test/contract/api-keys.test.ts. */
+import { randomUUID } from 'node:crypto';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { ApiKeys } from '../../../../src/domain/api-keys/api-keys.ts';
 import { createApiKey } from '../../../../src/domain/api-keys/create-api-key.ts';
@@ -58,6 +59,17 @@ describe('a key', () => {
     ['is revoked and rotated', async () => undefined, 'done'],
     ['is revoked once', (id) => set({ revoked_at: at(-1) }, 'api_keys', id), 'API_KEY_NOT_FOUND'],
     ['of a deleted application', () => set({ deleted_at: NOW }), 'done', 'API_KEY_NOT_FOUND'],
+    [
+      'that was replaced, of a deleted application',
+      (id) => set({ replaced_by: id }, 'api_keys', id).then(() => set({ deleted_at: NOW })),
+      'done',
+      'API_KEY_NOT_FOUND',
+    ],
+    [
+      'that was replaced and revoked',
+      (id) => set({ replaced_by: id, revoked_at: at(-1) }, 'api_keys', id),
+      'API_KEY_NOT_FOUND',
+    ],
     ['that ends now', (id) => set({ expires_at: NOW }, 'api_keys', id), 'done', 'API_KEY_NOT_FOUND'],
     ['that ends later', (id) => set({ expires_at: at(1) }, 'api_keys', id), 'done'],
     ['that was replaced', (id) => set({ replaced_by: id }, 'api_keys', id), 'done', 'API_KEY_REPLACED'],
@@ -146,17 +158,25 @@ describe('the last use of a key', () => {
     expect(await readUsed(id)).toEqual(stored);
   });
 
-  test('is stored by no statement where there is none', async () => {
+  test('is stored by no statement where there is none, or where it is stored', async () => {
     const { keys, run, sent } = openKeys();
     await keys.saveUses(run);
     expect(sent).toEqual([]);
+    await keys.authenticate((await insertKey()).apiKey);
+    sent.length = 0;
+    for (let times = 0; times < 2; times++) await keys.saveUses(run);
+    expect(sent).toHaveLength(1);
   });
 
   test('is stored with others in one order, a thousand at a time', async () => {
     const created = Array.from({ length: 1_001 }, generateApiKey);
-    const digests = created.map((apiKey) => Buffer.from(digestOf(apiKey), 'hex'));
-    await sql`insert into api_keys (application_id, id, digest, created_at)
-      select ${here}, gen_random_uuid(), digest, ${NOW} from unnest(${digests}::bytea[]) as digest`;
+    const columns = { application_id: here, created_at: NOW };
+    const rows = created.map((apiKey) => ({
+      ...columns,
+      id: randomUUID(),
+      digest: Buffer.from(digestOf(apiKey), 'hex'),
+    }));
+    await sql`insert into api_keys ${sql(rows)}`;
     const { keys, run, sent } = openKeys();
     await Promise.all(created.map((apiKey) => keys.authenticate(apiKey)));
     sent.length = 0;
