@@ -117,7 +117,7 @@ function openKeys(now = NOW) {
   const run: Call['run'] = async (statement, parameters) => {
     sent.push(parameters as never);
     const rows = await call.run(statement, parameters);
-    read.push(rows);
+    read.push(rows as never);
     return rows;
   };
   const clock = { now };
