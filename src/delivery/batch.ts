@@ -60,10 +60,14 @@ export class Batch {
 
   /** Settles slow attempts as they end. Calls `onSettled` each time, because the queue may be due again. */
   async settleSlow(onSettled: () => void): Promise<void> {
-    while (this.#attempts && this.#attempts.left.length > 0) {
-      await this.#attempts.waitForOne();
-      await this.#settler?.settleSlow(this.#attempts.takeEnded());
-      onSettled();
+    for (;;) {
+      // Also those that have ended while others were settled, or the queue released.
+      const ended = this.#attempts?.takeEnded() ?? [];
+      if (ended.length > 0) {
+        await this.#settler?.settleSlow(ended);
+        onSettled();
+      } else if (this.#attempts?.left.length) await this.#attempts.waitForOne();
+      else return;
     }
   }
 

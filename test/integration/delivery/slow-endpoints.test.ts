@@ -2,6 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { timestampMs } from '@bufbuild/protobuf/wkt';
 import { afterAll, expect, onTestFinished, test } from 'vitest';
+import type { PlaceholderValues } from '../../../src/database/pool/database.ts';
 import type { AttemptRequest } from '../../../src/delivery/attempt.ts';
 import type { AttemptOutcome } from '../../../src/delivery/http-exchange.ts';
 import { QUEUE_LEASE_MS } from '../../../src/delivery/leases.ts';
@@ -27,7 +28,8 @@ function startHanging(options: WorkerOptions = {}) {
     for (const resolve of hanging.splice(0)) resolve(answer(status));
   };
   onTestFinished(() => endAll(500));
-  return { ...worker, sent, endAll };
+  const endOne = (status: number) => hanging.shift()?.(answer(status));
+  return { ...worker, sent, endAll, endOne };
 }
 
 test('a slow message does not delay the next one, and is settled when it answers', async () => {
@@ -44,6 +46,36 @@ test('a slow message does not delay the next one, and is settled when it answers
   endAll(204);
   const succeeded = { status: 'succeeded', attemptCount: 1, lastStatusCode: 204 };
   await expect.poll(list).toMatchObject([succeeded, succeeded]);
+});
+
+test.each([
+  ['their queue is released', 'wakeCount', 0],
+  ['another one is settled', 'releasedAt', 1],
+])('slow messages that are answered while %s are settled', async (_, parameter, before) => {
+  const { events, webhookId, list } = await subscribe();
+  const first = startHanging();
+  await events.createEvent({ eventId: 'next' });
+  // From now on a batch has two messages.
+  await expect.poll(list).toMatchObject([{ status: 'succeeded' }]);
+  await first.stop();
+  for (const eventId of ['slow-1', 'slow-2']) await events.createEvent({ eventId });
+  const { database, holdBack } = openMortalDatabase();
+  const areAnswered = Promise.withResolvers<void>();
+  const isHeld = (parameters: PlaceholderValues) =>
+    parameters.webhookId === webhookId && parameter in parameters && Array(parameters.results).flat().length > 0;
+  const held = holdBack(isHeld, areAnswered.promise);
+  const { sent, endAll, endOne } = startHanging({ database });
+  await expect.poll(() => sent).toHaveLength(2);
+  if (before > 0) {
+    // The queue is released after a second.
+    await expect.poll(async () => (await readQueue(webhookId)).lease).toBeNull();
+    endOne(204);
+  }
+  await held;
+  endAll(204);
+  areAnswered.resolve();
+  const succeeded = { status: 'succeeded', attemptCount: 1 };
+  await expect.poll(list).toMatchObject([succeeded, succeeded, succeeded]);
 });
 
 test('a slow message has no next attempt while one is under way, and then that of the schedule', async () => {
