@@ -25,7 +25,13 @@ let activeId = '';
 /** What is recorded now: what is reached at all, and what may be seen at this place. */
 let reachedAnywhere: Set<string> | undefined;
 let reached: Set<string> | undefined;
+/** What is reached while a module of `src` is loaded. */
+let reachedAtLoad: Set<string> | undefined;
+let loading = 0;
 
+globalThis.$loading = (change) => {
+  loading += change;
+};
 globalThis.$fault = (id) => {
   note(id, true);
   return id === activeId;
@@ -49,7 +55,7 @@ globalThis.$statement = (text) => {
 /** @param isSeen whether the fault changes a value here */
 function note(id: string, isSeen: boolean): void {
   reachedAnywhere?.add(id);
-  if (isSeen) reached?.add(id);
+  if (isSeen) (loading > 0 ? reachedAtLoad : reached)?.add(id);
 }
 
 /** Runs one file. It tells Vitest nothing. */
@@ -65,11 +71,9 @@ class QuietRunner extends TestRunner {
     const { moduleRunner, _otel } = host as never as Record<string, unknown>;
     Object.assign(this, { moduleRunner, _otel, onCleanupWorkerContext: undefined });
     this.#order = order;
-    this.#recordAs(AT_LOAD);
-  }
-
-  onBeforeRunFiles(): void {
+    // Code that a test file runs when it is loaded is like that of its hooks.
     this.#recordAs(IN_HOOKS);
+    if (order.isRecording) this.record[AT_LOAD] = reachedAtLoad = new Set();
   }
 
   override async onBeforeRunTask(test: RunnerTask): Promise<void> {
@@ -132,6 +136,8 @@ export default class FaultRunner extends TestRunner {
         // What a test waits for in vain ends before the test does.
         expect: { ...config.expect, poll: { ...config.expect?.poll, timeout: limitMs / 2 } },
       });
+    // One that has failed to load has not ended.
+    loading = 0;
     active = fault?.sql && fault;
     // A name of a property is compared by its address.
     activeId = Object.keys({ [fault?.id ?? '']: 0 })[0] ?? '';
@@ -141,6 +147,7 @@ export default class FaultRunner extends TestRunner {
     active = undefined;
     activeId = '';
     reached = undefined;
+    reachedAtLoad = undefined;
     reachedAnywhere = undefined;
     const cpuMs = readCpuMs() - startedAt;
     const isBroken = files.flatMap(listSuites).some(({ result }) => (result?.errors?.length ?? 0) > 0);

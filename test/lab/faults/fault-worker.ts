@@ -128,8 +128,11 @@ async function startVitest(texts: ReadonlyMap<string, string>, port: number): Pr
     enforce: 'pre' as const,
     transform(text: string, path: string) {
       const file = relative(process.cwd(), path);
-      const own = texts.get(file);
-      return file === SENDER.file ? (own ?? text).replace(SENDER.find, SENDER.replace) : own;
+      if (!/^src\/.*\.ts$/.test(file)) return undefined;
+      const own = texts.get(file) ?? text;
+      const sent = file === SENDER.file ? own.replace(SENDER.find, SENDER.replace) : own;
+      // The process that starts the worker loads some, too.
+      return `globalThis.$loading?.(1);${sent}\nglobalThis.$loading?.(-1);`;
     },
   };
   const silent = new Writable({ write: (_text, _encoding, done) => done() });

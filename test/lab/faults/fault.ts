@@ -59,6 +59,8 @@ declare global {
   var $decide: (id: string, other: boolean, value: unknown) => unknown;
   /** Compares, and says the opposite of what is equal if the fault is planted. */
   var $compare: (id: string, compare: (left: unknown, right: unknown) => boolean, ...values: never[]) => boolean;
+  /** Says that a module of `src` begins (1) or ends (-1) to be loaded. */
+  var $loading: (change: 1 | -1) => void;
   /** Returns the text of a statement as Postgres gets it. */
   var $statement: (text: string) => string;
 }
@@ -99,8 +101,8 @@ export interface Outcome {
 }
 
 /**
- * Stand for tests in `Outcome.reached`: what is reached while modules are loaded, by hooks, and by anything, where the
- * fault changes nothing, too.
+ * Stand for tests in `Outcome.reached`: what is reached while modules of `src` are loaded, by hooks, and by anything, where
+ * the fault changes nothing, too.
  */
 export const AT_LOAD = 'load';
 export const IN_HOOKS = 'hooks';

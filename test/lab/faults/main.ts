@@ -19,9 +19,9 @@ const RUN_CPU_MS = 300;
 /** A worker takes as much CPU time to start as for so many faults. */
 const FAULTS_OF_WORKER = 15;
 /** CPU time of the tests that are the likeliest to notice a fault. Those that all of them pass come last, with the others. */
-const FIRST_TESTS_MS = 4_000;
+const FIRST_TESTS_MS = 3_000;
 /** On a machine that does nothing else. */
-const SHORTEST_LIMIT_MS = 10_000;
+const SHORTEST_LIMIT_MS = 5_000;
 const LONGEST_LIMIT_MS = 30_000;
 
 const { values, positionals } = parseArgs({ allowPositionals: true, options: { survivors: { type: 'boolean' } } });
@@ -130,7 +130,7 @@ async function tryFault(worker: FaultWorker, { fault, left, mostMs }: Attempt): 
     const scores = left.map((candidate) => score.order(fault.file, candidate));
     const [candidate] = left.splice(scores.indexOf(Math.max(...scores)), 1);
     const failed = candidate && (await runTests(worker, candidate, fault));
-    spentMs += candidate?.cpuMs ?? 0;
+    if (candidate) spentMs += candidate.cpuMs + RUN_CPU_MS;
     if (candidate) score.note(fault.file, candidate.file, failed !== undefined);
     if (failed) return { result: 'noticed', by: failed };
   }
