@@ -48,8 +48,8 @@ export class AddressPolicy {
    * Returns whether the address is in a network that the operator allows. To such an address, plain http is allowed.
    */
   isException(address: string): boolean {
-    const version = isIP(address);
-    return version !== 0 && this.#exceptions.check(address, version === 4 ? 'ipv4' : 'ipv6');
+    // A text that is no address is in no list.
+    return this.#exceptions.check(address, isIP(address) === 4 ? 'ipv4' : 'ipv6');
   }
 }
 

@@ -8,6 +8,7 @@ import { type Rule, rule } from '../core/rule.ts';
 import { textThat } from '../core/validation.ts';
 
 const messageIdText = textThat((text) => /^msg_[1-9]\d{0,17}$/.test(text), 'must be a message ID', {
+  // Equivalent: limit: no ID has so many characters
   max: 255,
   format: 'message-id',
 });
@@ -65,7 +66,9 @@ export function selectDeliveriesFrom(deliveries: SQL, more: SQL = sql``): SQL {
   return sql`
     with delivery as (${deliveries}), message as materialized (
       select id, type, payload from webhook_messages
-      where application_id = ${p.uuid('applicationId')} and id = any (array(select message_id from delivery))
+      where application_id = ${p.uuid('applicationId')}
+        -- Equivalent: conjunct: of more messages, each delivery finds its own
+        and id = any (array(select message_id from delivery))
     )
     select message_id, coalesce(message.type, '') as type, status, attempt_count, last_status_code, last_error,
       case when due_at >= lease_end then null when due_at = ${URGENT} then created_at else due_at end as next_attempt_at,

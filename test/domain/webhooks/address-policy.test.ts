@@ -13,12 +13,13 @@ const PUBLIC_V4 = `
 
 const PUBLIC_V6 = `
   2000::1 2001:200::1 2001:4860:4860::8888 2001:db7::1 2001:db9::1 2003::1 2606:4700::1111 2a00:1450::5efe:8.8.8.8
+  2a00:1450::1:5efe:10.0.0.1 2a00:1450::ffff:10.0.0.1
   3ffe::1 3fff:1000::1 ::ffff:8.8.8.8 64:ff9b::8.8.8.8`;
 
 const list = (text: string) => text.trim().split(/\s+/);
 
 test('forbids the first and last address of every special range, and every IPv6 form of them', () => {
-  const forbidden = [...FORBIDDEN_ADDRESSES, '', 'localhost', '1', 'example.com'];
+  const forbidden = [...FORBIDDEN_ADDRESSES, '2001:db8::ffff:8.8.8.8', '', 'localhost', '1', 'example.com'];
   expect(forbidden.length).toBeGreaterThanOrEqual(85);
   expect(forbidden.filter((address) => policy.allows(address))).toEqual([]);
 });
@@ -50,12 +51,24 @@ test.each([
 });
 
 test('allows the networks of the operator, over plain http too, and nothing else', () => {
-  const local = new AddressPolicy(['127.0.0.0/8', '::1/128', '10.1.2.3']);
-  const accepted = ['http://127.0.0.1:4000/', 'http://[::1]:4000/', 'https://10.1.2.3/', 'http://2130706433/'];
+  const local = new AddressPolicy(['127.0.0.0/8', '::1/128', '10.1.2.3', 'fd00::1']);
+  const accepted = [
+    'http://127.0.0.1:4000/',
+    'http://[::1]:4000/',
+    'https://10.1.2.3/',
+    'http://2130706433/',
+    'http://[fd00::1]/',
+  ];
   expect(accepted.filter((url) => findUrlProblem(url, local))).toEqual([]);
   expect(findUrlProblem('http://localhost:4000/', local)).toBeUndefined();
   expect(findUrlProblem('http://receiver.internal:4000/', local)).toBeUndefined();
-  const refused = ['http://10.1.2.4/', 'http://8.8.8.8/', 'https://192.168.0.1/', 'http://127.0.0.1:22/'];
+  const refused = [
+    'http://10.1.2.4/',
+    'http://[fd00::2]/',
+    'http://8.8.8.8/',
+    'https://192.168.0.1/',
+    'http://127.0.0.1:22/',
+  ];
   expect(refused.filter((url) => !findUrlProblem(url, local))).toEqual([]);
   expect(local.isException(hostOf(new URL('http://[::ffff:127.0.0.1]/')))).toBe(true);
 });

@@ -138,8 +138,14 @@ describe('an update', () => {
   });
 });
 
-test('a deletion leaves the queue and the keys of the others', async () => {
+test('a deletion leaves the queue and the keys of the others, and the webhook of that ID elsewhere', async () => {
+  const elsewhere = await createApplication();
+  await insert('webhooks', { application_id: elsewhere, id: webhookId, owner_id: ownerId });
+  for (const table of ['webhook_queues', 'webhook_signing_keys'] as const)
+    await insert(table, { application_id: elsewhere, webhook_id: webhookId });
   await deleteWebhook(call(), { webhookId });
+  for (const table of ['webhooks', 'webhook_queues', 'webhook_signing_keys'])
+    expect(await sql`select from ${sql(table)} where application_id = ${elsewhere}`).toHaveLength(1);
   for (const table of ['webhooks', 'webhook_queues', 'webhook_signing_keys']) {
     const column = table === 'webhooks' ? 'id' : 'webhook_id';
     expect(await sql`select ${sql(column)} as id from ${sql(table)} where application_id = ${here}`).toEqual([
@@ -221,8 +227,11 @@ describe('a delivery shows', () => {
     await deliver(1, columns);
     const shown = { nextAttemptAt, type: '', payload: null, attempts: [] };
     expect(await show()).toMatchObject(shown);
+    await sql`
+      insert into webhook_messages (id, application_id, type, payload, created_at)
+      overriding system value values (1, ${here}, 'event.created', '{}', ${NOW})`;
     const { rows } = await listDeliveries(call(), tokens, { webhookId });
-    expect(rows).toMatchObject([{ nextAttemptAt, type: '', messageId: 'msg_1' }]);
+    expect(rows).toMatchObject([{ nextAttemptAt, type: 'event.created', messageId: 'msg_1' }]);
   });
 
   test('its own first 100 attempts in their order', async () => {
