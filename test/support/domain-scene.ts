@@ -73,6 +73,10 @@ const DEFAULTS = {
     ...{ login_intent_id: randomUUID(), method: 'email', browser_digest: randomBytes(32) },
     ...{ proved_at: at(-HOUR), expires_at: at(HOUR) },
   }),
+  login_intents: () => ({
+    ...{ id: randomUUID(), redirect_uri: 'https://app.test/', state: 'state' },
+    ...{ created_at: at(-HOUR), expires_at: at(HOUR) },
+  }),
   login_codes: () => ({
     ...{ login_intent_id: randomUUID(), id: randomUUID(), email: '', browser_digest: randomBytes(32) },
     ...{ code_digest: randomBytes(32), created_at: at(-HOUR), expires_at: at(HOUR) },
