@@ -1,0 +1,210 @@
+/** Each condition of sign-ins that are held for a second factor, and of sign-ups, a row each. */
+import { randomBytes, randomUUID } from 'node:crypto';
+import { beforeEach, describe, expect, test } from 'vitest';
+import type { ServiceError } from '../../../../src/domain/core/errors.ts';
+import { completeLogin } from '../../../../src/domain/login/complete-login.ts';
+import { findHeldSignIn } from '../../../../src/domain/login/held-sign-in.ts';
+import { signUp } from '../../../../src/domain/login/sign-up.ts';
+import { SignUpRules } from '../../../../src/domain/login/sign-up-rules.ts';
+import { toSignInOrigin } from '../../../../src/domain/sessions/browser.ts';
+import { AuthTokens } from '../../../../src/domain/tokens/auth-tokens.ts';
+import { at, DAY, HOUR, NOW, openDomain } from '../../../support/domain-scene.ts';
+import { generateIssuerKey } from '../../../support/issuer.ts';
+
+const { sql, insert, callAt, createUser, createApplication } = await openDomain();
+const MINUTE = 60_000;
+const { privateKey, kid, alg } = generateIssuerKey('EdDSA', 'key');
+const tokens = await AuthTokens.create('https://usher.test', [{ ...privateKey.export({ format: 'jwk' }), kid, alg }]);
+
+type Columns = Readonly<Record<string, unknown>>;
+
+const browser = {
+  digest: randomBytes(32),
+  address: '192.0.2.1',
+  userAgent: 'Browser',
+  answerDigest: randomBytes(32),
+  knownAnswers: [],
+};
+const origin = toSignInOrigin(browser);
+const address = () => `${randomUUID()}@example.com`;
+
+let here: string;
+let elsewhere: string;
+let loginIntentId: string;
+let untouched: string;
+let userId: string;
+let stranger: string;
+let email: string;
+beforeEach(async () => {
+  email = address();
+  [here, elsewhere] = [await createApplication(), await createApplication()];
+  [userId, stranger] = [await createUser({ email }), await createUser()];
+  [loginIntentId, untouched] = [await addIntent(), await addIntent()];
+});
+
+const addIntent = async () => (await insert('login_intents', { application_id: here })).id;
+const reason = (done: Promise<unknown>) =>
+  done.then(
+    () => 'done',
+    (error: ServiceError) => error.reason,
+  );
+const set = (table: string, columns: Columns, id: string) =>
+  sql`update ${sql(table)} set ${sql(columns as never)} where id = ${id}`;
+const setIntent = (columns: Columns) => set('login_intents', columns, loginIntentId);
+const setApplication = (columns: Columns) => set('applications', columns, here);
+const setUser = (columns: Columns) => set('users', columns, userId);
+const readIntent = async (id = loginIntentId) => (await sql`select * from login_intents where id = ${id}`)[0];
+const identify = (columns: Columns = {}) =>
+  insert('user_identities', { issuer: 'https://issuer.test', subject: userId, user_id: userId, ...columns });
+const identity = () => ({ issuer: 'https://issuer.test', subject: userId });
+const restrict = () => setApplication({ restrict_access: true });
+describe('a second factor', () => {
+  const addFactor = async (columns: Columns = {}) => [
+    await setUser({ has_second_factor: true }),
+    await insert('totp_secrets', { user_id: userId, ...columns }),
+  ];
+  const signIn = (assurance = 1) =>
+    completeLogin(
+      callAt(),
+      tokens,
+      { loginIntentId, userId, assurance },
+      { how: { method: 'email', ...origin }, proved: { email } },
+    );
+  const HELD = 'SECOND_FACTOR_NEEDED';
+  const REFUSED = 'ASSURANCE_NOT_MET';
+
+  test.each<[string, prepare: () => Promise<unknown>, required: number, assurance: number, answer: string]>([
+    ['is asked', () => addFactor(), 1, 1, HELD],
+    ['is asked where it must be', () => addFactor(), 2, 1, HELD],
+    ['does not suffice', () => addFactor(), 3, 1, REFUSED],
+    ['was shown', () => addFactor(), 2, 2, 'done'],
+    ['was shown, and does not suffice', () => addFactor(), 3, 2, REFUSED],
+    ['is too young', () => addFactor({ counts_from: at(1) }), 1, 1, 'done'],
+    ['is too young where it must be asked', () => addFactor({ counts_from: at(1) }), 2, 1, REFUSED],
+    ['is just old enough', () => addFactor({ counts_from: NOW }), 1, 1, HELD],
+    [
+      'of somebody else counts',
+      async () => [await addFactor({ counts_from: at(1) }), await insert('totp_secrets', { user_id: stranger })],
+      1,
+      1,
+      'done',
+    ],
+    ['may be set up', async () => {}, 2, 1, HELD],
+    ['may be set up for no more', async () => {}, 3, 1, REFUSED],
+    ['may not be set up beside a passkey', () => insert('passkeys', { user_id: userId }), 2, 1, REFUSED],
+    ['is not asked', async () => {}, 1, 1, 'done'],
+  ])('%s', async (_, prepare, required, assurance, answer) => {
+    await prepare();
+    await setIntent({ required_assurance: required });
+    const others = { application_id: here, email };
+    await insert('login_codes', { ...others, login_intent_id: loginIntentId });
+    await insert('login_codes', { ...others, login_intent_id: untouched });
+    await insert('login_codes', { application_id: elsewhere, email, login_intent_id: loginIntentId });
+    expect(await reason(signIn(assurance))).toBe(answer);
+    const held =
+      await sql`select user_id, method, browser_digest, expires_at from held_sign_ins where application_id = ${here}`;
+    expect(held).toEqual(
+      answer === HELD
+        ? [{ user_id: userId, method: 'email', browser_digest: browser.digest, expires_at: at(10 * MINUTE) }]
+        : [],
+    );
+    const isHeld = answer === HELD || (answer === 'done' && /young|else/.test(_));
+    expect(await sql`select from login_codes where email = ${email}`).toHaveLength(isHeld ? 2 : 3);
+    expect((await readIntent())?.assurance ?? null).toBe(answer === 'done' ? assurance : null);
+  });
+
+  test('is asked for the last sign-in alone, no longer than the login is open', async () => {
+    await addFactor();
+    const before = { user_id: stranger, method: 'wallet', passkey_id: randomUUID(), email_changed_at: at(-DAY) };
+    await insert('held_sign_ins', {
+      application_id: here,
+      login_intent_id: loginIntentId,
+      ...before,
+      authenticated_at: at(-DAY),
+    });
+    await insert('held_sign_ins', { application_id: here, login_intent_id: untouched, ...before });
+    await setIntent({ expires_at: at(MINUTE) });
+    await setUser({ email_changed_at: at(-HOUR) });
+    expect(await reason(signIn())).toBe(HELD);
+    const [held] = await sql`select * from held_sign_ins where login_intent_id = ${loginIntentId}`;
+    expect(held).toMatchObject({
+      ...{ user_id: userId, method: 'email', passkey_id: null, browser_digest: browser.digest, authenticated_at: null },
+      ...{ email_changed_at: at(-HOUR), expires_at: at(MINUTE) },
+    });
+    expect(held?.proved_at.getTime()).toBeGreaterThan(at(-MINUTE).getTime());
+    expect(await sql`select user_id from held_sign_ins where login_intent_id = ${untouched}`).toEqual([
+      { user_id: stranger },
+    ]);
+    const find = (ms: number, digest = browser.digest, id = loginIntentId, applicationId = here) =>
+      findHeldSignIn(callAt(at(ms)), { digest }, { id, applicationId });
+    expect(await find(MINUTE - 1)).toMatchObject({ userId });
+    for (const none of [
+      find(MINUTE),
+      find(0, randomBytes(32)),
+      find(0, browser.digest, untouched),
+      find(0, browser.digest, loginIntentId, elsewhere),
+    ])
+      expect(await none).toBeUndefined();
+  });
+});
+
+test.each<[string, prepare: () => Promise<unknown>, fields: () => Columns, isDone: boolean]>([
+  ['by an address', async () => {}, () => ({}), true],
+  ['until the end', () => setIntent({ expires_at: at(1) }), () => ({}), true],
+  ['at the end', () => setIntent({ expires_at: NOW }), () => ({}), false],
+  ['twice', () => setIntent({ completed_at: NOW }), () => ({}), false],
+  ['to an application that is gone', () => setApplication({ deleted_at: NOW }), () => ({}), false],
+  ['where nobody may', () => setApplication({ allow_sign_up: false }), () => ({}), false],
+  ['where it is restricted', restrict, () => ({}), false],
+  [
+    'from a listed domain',
+    () => setApplication({ sign_up_email_domains: ['x.test', 'example.com'] }),
+    () => ({}),
+    true,
+  ],
+  ['from another', () => setApplication({ sign_up_email_domains: ['x.test'] }), () => ({}), false],
+  ['from a blocked one', async () => {}, () => ({ email: 'a@sub.blocked.test' }), false],
+  ['with an address that is taken', async () => {}, () => ({ email: email.toUpperCase() }), false],
+  ['with one whose user is gone', () => setUser({ deleted_at: NOW }), () => ({ email }), true],
+  ['with an identity', async () => {}, () => ({ identity: identity(), method: 'acme' }), true],
+  ['with one that is taken', () => identify({ user_id: stranger }), () => ({ identity: identity() }), false],
+  [
+    'with the subject of another issuer',
+    () => identify({ issuer: 'https://b.test' }),
+    () => ({ identity: identity() }),
+    true,
+  ],
+  ['with another subject', () => identify({ subject: stranger }), () => ({ identity: identity() }), true],
+  ['where two factors are needed', () => setIntent({ required_assurance: 2 }), () => ({}), false],
+  ['with two factors', () => setIntent({ required_assurance: 2 }), () => ({ assurance: 2 }), true],
+])('signs up %s', async (_, prepare, fields, isDone) => {
+  await setApplication({ allow_sign_up: true });
+  await prepare();
+  const { email: of = address(), identity: linked, method = 'email', assurance } = fields() as Record<string, never>;
+  const counts: string[] = [];
+  const call = { ...callAt(), count: (name: string) => void counts.push(name) };
+  const user = {
+    email: of as string,
+    name: 'Ada',
+    walletAddress: '',
+    identity: linked && { provider: 'acme', ...(linked as ReturnType<typeof identity>) },
+  };
+  const signUps = new SignUpRules(['blocked.test']);
+  const done = await signUp(call, { tokens, signUps }, loginIntentId, user, {
+    method,
+    ...origin,
+    ...(assurance && { assurance }),
+  });
+  expect(done !== undefined).toBe(isDone);
+  expect(counts).toEqual(isDone ? ['sign_ins', 'sign_ups'] : []);
+  const id = done?.userId ?? randomUUID();
+  const isVerified = method === 'email';
+  expect(await sql`select email, email_verified_at from users where id = ${id}`).toEqual(
+    isDone ? [{ email: of, email_verified_at: isVerified ? NOW : null }] : [],
+  );
+  expect(await sql`select issuer, subject from user_identities where user_id = ${id}`).toEqual(
+    isDone && linked ? [linked] : [],
+  );
+  expect(await readIntent()).toMatchObject({ user_id: done?.userId ?? null });
+  expect(await readIntent(untouched)).toMatchObject({ user_id: null });
+});
