@@ -184,6 +184,7 @@ export async function settlePermits(
     buckets.filter((_, at) => rows[at]?.isTaken),
   );
   const full = ofRequired.findIndex(({ isFull }) => isFull);
+  // Equivalent: comparison: no first one is taken if it is full
   return buckets[full < 0 ? ofRequired.findIndex(({ isTaken }) => !isTaken) : full];
 }
 

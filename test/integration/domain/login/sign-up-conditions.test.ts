@@ -3,7 +3,8 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { beforeEach, describe, expect, test } from 'vitest';
 import type { ServiceError } from '../../../../src/domain/core/errors.ts';
 import { completeLogin } from '../../../../src/domain/login/complete-login.ts';
-import { findHeldSignIn } from '../../../../src/domain/login/held-sign-in.ts';
+import { findHeldSignIn, holdSignIn } from '../../../../src/domain/login/held-sign-in.ts';
+import { NOTHING_PROVED } from '../../../../src/domain/login/proved-user.ts';
 import { signUp } from '../../../../src/domain/login/sign-up.ts';
 import { SignUpRules } from '../../../../src/domain/login/sign-up-rules.ts';
 import { toSignInOrigin } from '../../../../src/domain/sessions/browser.ts';
@@ -113,6 +114,14 @@ describe('a second factor', () => {
     expect((await readIntent())?.assurance ?? null).toBe(answer === 'done' ? assurance : null);
   });
 
+  test('is not asked of who has shown it, whatever else has refused the sign-in', async () => {
+    await addFactor();
+    const login = { id: loginIntentId, applicationId: here, expiresAt: at(HOUR), requiredAssurance: 1 };
+    const step = { ...NOTHING_PROVED, ...origin, userId, method: 'passkey', assurance: 2 };
+    expect(await holdSignIn(callAt(), login, step)).toBeUndefined();
+    expect(await holdSignIn(callAt(), login, { ...step, assurance: 1 }).catch(({ reason }) => reason)).toBe(HELD);
+  });
+
   test('is asked for the last sign-in alone, no longer than the login is open', async () => {
     await addFactor();
     const before = { user_id: stranger, method: 'wallet', passkey_id: randomUUID(), email_changed_at: at(-DAY) };
@@ -148,7 +157,7 @@ describe('a second factor', () => {
   });
 });
 
-test.each<[string, prepare: () => Promise<unknown>, fields: () => Columns, isDone: boolean]>([
+test.each<[string, prepare: () => Promise<unknown>, fields: () => Columns, isDone: boolean | 'held']>([
   ['by an address', async () => {}, () => ({}), true],
   ['until the end', () => setIntent({ expires_at: at(1) }), () => ({}), true],
   ['at the end', () => setIntent({ expires_at: NOW }), () => ({}), false],
@@ -175,9 +184,10 @@ test.each<[string, prepare: () => Promise<unknown>, fields: () => Columns, isDon
     true,
   ],
   ['with another subject', () => identify({ subject: stranger }), () => ({ identity: identity() }), true],
-  ['where two factors are needed', () => setIntent({ required_assurance: 2 }), () => ({}), false],
+  ['where two factors are needed', () => setIntent({ required_assurance: 2 }), () => ({}), 'held'],
   ['with two factors', () => setIntent({ required_assurance: 2 }), () => ({ assurance: 2 }), true],
-])('signs up %s', async (_, prepare, fields, isDone) => {
+])('signs up %s', async (_, prepare, fields, outcome) => {
+  const isDone = outcome === true;
   await setApplication({ allow_sign_up: true });
   await prepare();
   const { email: of = address(), identity: linked, method = 'email', assurance } = fields() as Record<string, never>;
@@ -199,8 +209,8 @@ test.each<[string, prepare: () => Promise<unknown>, fields: () => Columns, isDon
   expect(counts).toEqual(isDone ? ['sign_ins', 'sign_ups'] : []);
   const id = done?.userId ?? randomUUID();
   const isVerified = method === 'email';
-  expect(await sql`select email, email_verified_at from users where id = ${id}`).toEqual(
-    isDone ? [{ email: of, email_verified_at: isVerified ? NOW : null }] : [],
+  expect(await sql`select email, email_verified_at from users where email = ${of} and created_at = ${NOW}`).toEqual(
+    outcome ? [{ email: of, email_verified_at: isVerified ? NOW : null }] : [],
   );
   expect(await sql`select issuer, subject from user_identities where user_id = ${id}`).toEqual(
     isDone && linked ? [linked] : [],
