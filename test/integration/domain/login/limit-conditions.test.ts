@@ -189,7 +189,7 @@ describe('an attempt', () => {
   ])('%s', async (_, fields, after) => {
     await record(newKeys(), fields);
     expect(await readAttempts()).toMatchObject(
-      after.map((row) => ({ ...stored, ...row, ...('resource' in row && row.resource && { resource: userId }) })),
+      after.map((row) => ({ ...stored, ...row, ...('resource' in row && row.resource ? { resource: userId } : {}) })),
     );
   });
 

@@ -203,7 +203,7 @@ test.each<[string, prepare: () => Promise<unknown>, fields: () => Columns, isDon
   const done = await signUp(call, { tokens, signUps }, loginIntentId, user, {
     method,
     ...origin,
-    ...(assurance && { assurance }),
+    ...(assurance ? { assurance } : {}),
   });
   expect(done !== undefined).toBe(isDone);
   expect(counts).toEqual(isDone ? ['sign_ins', 'sign_ups'] : []);
