@@ -67,13 +67,14 @@ export const flagRules = {
 const idleSeconds = integer({ min: DEFAULT_IDLE_SECONDS, max: 90 * 24 * 60 * 60 });
 
 const emailDomain = textThat((text) => toListedDomain(text) !== undefined, 'must be a domain such as example.com', {
+  // Equivalent: limit: a domain has at most 253
   max: 255,
   format: 'email-domain',
 });
 const emailDomains = listOf(emailDomain, { min: 0, max: 100 });
 /** Stores each domain once, in the spelling in which it is compared. */
 const distinctDomains: Rule<string[]> = rule(emailDomains.schema, (value) => [
-  ...new Set(emailDomains(value).map((domain) => toListedDomain(domain) ?? domain)),
+  ...new Set(emailDomains(value).map((domain) => toListedDomain(domain) as string)),
 ]);
 
 /** The rules of fields that may be missing. */

@@ -16,6 +16,7 @@ export type Branding = RowOf<typeof brandingColumns>;
 
 /** `wallet`, `email`, `passkey` or a provider's ID. Only the form is checked here: the settings list the providers. */
 const methodName = textThat((text) => /^[a-z][a-z0-9-]{0,30}$/.test(text), 'must be a login method', {
+  // Equivalent: limit: the pattern allows no more
   max: 31,
   format: 'login-method',
 });
@@ -33,6 +34,7 @@ export function allowsMethod({ loginMethods }: Pick<Branding, 'loginMethods'>, m
 
 /** Nothing but six hex digits: other text could inject CSS into the page. */
 const colorText = textThat((text) => /^#[0-9a-f]{6}$/i.test(text), 'must be a colour such as #0f5e5a', {
+  // Equivalent: limit: the pattern allows no more
   max: 7,
   format: 'color',
 });

@@ -32,7 +32,7 @@ const markApplicationDeleted = statement('mark_application_deleted', { isManaged
     returning a.id, a.client_id
   ), logos as (
     delete from application_logos l using deleted
-    where l.application_id = ${p.uuid('applicationId')} and l.application_id = deleted.id
+    where l.application_id = ${p.uuid('applicationId')}
   ), ${auditEvent({ resource: sql`id`, from: sql`deleted` })},
   ${cutOffApplicationSessions(sql`deleted`)}, ${askAgain(sql`
     select r.id from applications r join deleted d on d.client_id = any(r.machine_client_ids) where r.id <> d.id`)}

@@ -52,9 +52,7 @@ const PNG_SIGNATURE = Buffer.from('\x89PNG\r\n\x1a\n', 'latin1');
 
 /** ITU-T T.81, annex B: segments up to the frame header, and the end of the image last. */
 const readJpeg: ReadImage = (bytes) => {
-  if (bytes.length < 4 || bytes.readUInt16BE(0) !== 0xffd8 || bytes.readUInt16BE(bytes.length - 2) !== 0xffd9) {
-    return undefined;
-  }
+  if (bytes.toString('hex', 0, 2) !== 'ffd8' || bytes.subarray(-2).toString('hex') !== 'ffd9') return undefined;
   for (let at = 2; at + 9 <= bytes.length && bytes[at] === 0xff; at += 2 + bytes.readUInt16BE(at + 2)) {
     const marker = bytes[at + 1] ?? 0;
     // The other three markers of this range begin no frame.

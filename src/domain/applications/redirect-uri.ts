@@ -71,7 +71,7 @@ export function describeDifference(uri: string, registered: readonly string[]): 
 
 function withoutLoopbackPort(uri: string, isPublic: boolean): string | undefined {
   const match = LOOPBACK_IP_ORIGIN.exec(uri) ?? (isPublic ? LOCALHOST_ORIGIN.exec(uri) : null);
-  if (!match || Number(match[2] ?? 80) > 65_535) return undefined;
+  if (!match || Number(match[2]) > 65_535) return undefined;
   return match[1] + uri.slice(match[0].length);
 }
 

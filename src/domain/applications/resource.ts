@@ -48,6 +48,7 @@ const distinctScopes: typeof scopes = rule(scopes.schema, (value) => {
 const MAX_MACHINES = 100;
 /** Accepts a client ID of either form. */
 export const clientIdRule = textThat((text) => CLIENT_ID.test(text), 'must be a client ID', {
+  // Equivalent: limit: the pattern allows no more
   max: 255,
   format: 'client-id',
 });
@@ -61,9 +62,10 @@ export const resourceRules = {
 
 function isResourceUri(text: string): boolean {
   if (!/^[\x21-\x7e]+$/.test(text) || text.includes('#') || !URL.canParse(text)) return false;
-  const { protocol, hostname, username, password, origin } = new URL(text);
-  if (username !== '' || password !== '' || !(text === origin || /^[/?]/.test(text.slice(origin.length)))) return false;
-  return text.startsWith(origin) && (protocol === 'https:' || (protocol === 'http:' && LOOPBACK.includes(hostname)));
+  const { protocol, hostname, origin } = new URL(text);
+  // Nothing stands between the scheme and the host, or between the port and the path.
+  if (!text.startsWith(origin) || !/^(?:$|[/?])/.test(text.slice(origin.length))) return false;
+  return protocol === 'https:' || (protocol === 'http:' && LOOPBACK.includes(hostname));
 }
 
 const LOOPBACK = ['localhost', '127.0.0.1', '[::1]'];

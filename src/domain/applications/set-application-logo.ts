@@ -86,7 +86,7 @@ const deleteLogo = statement('delete_application_logo', FOUND)`
   ), removed as (
     delete from application_logos l using wanted
     where l.application_id = ${p.uuid('applicationId')} and l.theme = ${p.text('theme')}
-      and l.application_id = wanted.id and not wanted.is_managed
+      and not wanted.is_managed
     returning l.application_id
   ), changed as (
     update applications a

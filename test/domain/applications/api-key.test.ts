@@ -64,6 +64,13 @@ describe('a mistyped API key is refused without a look-up,', () => {
     }
   });
 
+  test('when its checksum is right, and its form is not', async () => {
+    for (const text of ['', 'usk_', `usk-${'0'.repeat(43)}`, `usk_${'0'.repeat(42)}`, `usk_${'0'.repeat(44)}`]) {
+      const key = text + toChecksum(crc32Of(text));
+      expect(await refusalOf(new ApiKeys(lookUp).authenticate(key)), key).toEqual(INVALID_API_KEY);
+    }
+  });
+
   test('when it is missing', async () => {
     expect(await refusalOf(new ApiKeys(lookUp).authenticate(undefined))).toEqual(INVALID_API_KEY);
   });
@@ -94,6 +101,10 @@ async function lookUp(): Promise<never> {
 
 function fromBase62(digits: string): bigint {
   return [...digits].reduce((value, digit) => value * 62n + BigInt(BASE62.indexOf(digit)), 0n);
+}
+
+function toChecksum(crc: number): string {
+  return Array.from({ length: 6 }, (_, place) => BASE62[Math.floor(crc / 62 ** (5 - place)) % 62]).join('');
 }
 
 /** ISO 3309, bit by bit: an implementation apart from the service's. */

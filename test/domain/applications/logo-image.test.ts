@@ -13,6 +13,7 @@ describe('a logo may be', () => {
     ['a PNG of one pixel', png(1, 1), { mediaType: 'image/png', width: 1, height: 1 }],
     ['a JPEG', jpeg(120, 40), { mediaType: 'image/jpeg', width: 120, height: 40 }],
     ['a progressive JPEG', jpeg(120, 40, { frame: 0xc2 }), { mediaType: 'image/jpeg', width: 120, height: 40 }],
+    ['a JPEG with the last kind of frame', jpeg(120, 40, { frame: 0xcf }), { width: 120, height: 40 }],
     ['a lossy WebP', webp('VP8 ', 120, 40), { mediaType: 'image/webp', width: 120, height: 40 }],
     ['a lossless WebP', webp('VP8L', 120, 40), { mediaType: 'image/webp', width: 120, height: 40 }],
     ['an extended WebP', webp('VP8X', 1024, 512), { mediaType: 'image/webp', width: 1024, height: 512 }],
@@ -25,6 +26,8 @@ describe('a logo may be', () => {
 
 describe('a logo may not be', () => {
   const svg = Buffer.from('<svg xmlns="http://www.w3.org/2000/svg"><script>alert(1)</script></svg>');
+  const shortWebp = Buffer.from(webp('VP8L', 9, 9).subarray(0, 26));
+  shortWebp.writeUInt32LE(18, 4);
   const page = '<!doctype html><script>alert(1)</script>';
   it.each<[string, Uint8Array, string]>([
     ['40 KiB and a byte', png(9, 9, { bytes: 40 * KIB + 1 }), '40 KiB'],
@@ -52,6 +55,17 @@ describe('a logo may not be', () => {
     ['1025 pixels wide', png(1025, 9), '1024 x 512'],
     ['513 pixels high', png(9, 513), '1024 x 512'],
     ['without a pixel', png(0, 9), '1024 x 512'],
+    ['without a row', png(9, 0), '1024 x 512'],
+    ['a JPEG that ends with its size', Buffer.from('ffd8ffc0001108' + '0009ffd9', 'hex'), '1024 x 512'],
+    ['a PNG with another first byte', withByte(png(9, 9), 0), 'PNG, JPEG or WebP'],
+    ['a JPEG with another first byte', withByte(jpeg(9, 9), 0), 'PNG, JPEG or WebP'],
+    ['a JPEG with another byte between segments', withByte(jpeg(9, 9), 2), 'PNG, JPEG or WebP'],
+    ['a JPEG whose frame is none', jpeg(9, 9, { frame: 0xbf }), 'PNG, JPEG or WebP'],
+    ['a WebP with another first byte', withByte(webp('VP8L', 9, 9), 0), 'PNG, JPEG or WebP'],
+    ['another RIFF file', withByte(webp('VP8L', 9, 9), 8), 'PNG, JPEG or WebP'],
+    ['a WebP with less than its size', shortWebp, 'PNG, JPEG or WebP'],
+    ['a lossy WebP with another start code', withByte(webp('VP8 ', 9, 9), 23), 'PNG, JPEG or WebP'],
+    ['a lossless WebP with another signature', withByte(webp('VP8L', 9, 9), 20), 'PNG, JPEG or WebP'],
     ['a PNG of the size that needs 64 GiB', png(0xffff_ffff, 0xffff_ffff), '1024 x 512'],
     ['a JPEG of a huge size', jpeg(65_535, 65_535), '1024 x 512'],
     ['a lossless WebP of a huge size', webp('VP8L', 16_384, 16_384), '1024 x 512'],
@@ -73,6 +87,12 @@ it('any bytes after the magic ones end in an answer', () => {
     }
   }
 });
+
+/** Returns the image with another byte at the place. */
+function withByte(image: Buffer, at: number): Buffer {
+  image[at] = (image[at] ?? 0) ^ 1;
+  return image;
+}
 
 /** Returns what is wrong with the image, or undefined. @throws for any other error */
 function problemOf(image: Uint8Array): string | undefined {

@@ -1,5 +1,10 @@
 import { describe, expect, test } from 'vitest';
-import { addToQuery, isRegistrable } from '../../../src/domain/applications/redirect-uri.ts';
+import {
+  addToQuery,
+  describeDifference,
+  isRegistered,
+  isRegistrable,
+} from '../../../src/domain/applications/redirect-uri.ts';
 
 describe('an application', () => {
   test.each([
@@ -49,5 +54,26 @@ describe('parameters join the query of a redirect URI', () => {
     ['com.example.app:/callback', 'com.example.app:/callback?state=a+%26+b'],
   ])('%s becomes %s', (uri, result) => {
     expect(addToQuery(uri, { state: 'a & b' })).toBe(result);
+  });
+});
+
+test.each([
+  ['http://127.0.0.1:65535/a', true],
+  ['http://127.0.0.1:65536/a', false],
+  ['http://127.0.0.1/a', true],
+  ['http://127.0.0.1:80/b', false],
+])('on a loopback host any port matches: %s', (uri, isMatching) => {
+  expect(isRegistered(uri, ['http://127.0.0.1:3000/a'])).toBe(isMatching);
+});
+
+describe('the log says of a refused URI how it', () => {
+  const KNOWN = ['https://other.test/b?c=d', 'https://app.test/a'];
+  test.each([
+    ['differs from the one that is most like it', 'https://app.test/b', KNOWN, 'differs in pathname'],
+    ['is only spelt otherwise', 'https://APP.test/a', KNOWN, 'differs in its spelling'],
+    ['is no URL', 'app.test', KNOWN, 'is no absolute URL'],
+    ['differs from none', 'https://app.test/a', [], 'no redirect URI is registered'],
+  ])('%s', (_, uri, registered, text) => {
+    expect(describeDifference(uri, registered)).toBe(text);
   });
 });

@@ -1,12 +1,18 @@
 /** Conditions of the statements about applications, a row each. What operators see: test/contract/applications.test.ts. */
-import { randomBytes, randomUUID } from 'node:crypto';
+import { hash, randomBytes, randomUUID } from 'node:crypto';
+import { sql as part } from 'drizzle-orm';
 import { beforeEach, describe, expect, test } from 'vitest';
+import { p, statement, t } from '../../../../src/database/sql/template.ts';
 import { countDeclared } from '../../../../src/domain/applications/count-declared.ts';
+import { createApplication as createAsOperator } from '../../../../src/domain/applications/create-application.ts';
 import { deleteApplication } from '../../../../src/domain/applications/delete-application.ts';
+import { getApplication } from '../../../../src/domain/applications/get-application.ts';
+import { isRegistered, isStillRegistered } from '../../../../src/domain/applications/redirect-uri.ts';
 import { setApplicationLogo } from '../../../../src/domain/applications/set-application-logo.ts';
 import { readApplicationVersion, updateApplication } from '../../../../src/domain/applications/update-application.ts';
+import type { Call } from '../../../../src/domain/core/call.ts';
 import { at, DAY, NOW, openDomain } from '../../../support/domain-scene.ts';
-import { png } from '../../../support/images.ts';
+import { jpeg, png } from '../../../support/images.ts';
 
 const { sql, callAt, readTold, createApplication } = await openDomain();
 /** What a change leaves to the job stays to be read. */
@@ -114,6 +120,28 @@ describe('an update', () => {
     expect(await others()).toEqual(before);
   });
 
+  test('to what is there has no audit event', async () => {
+    await updateApplication(call, { applicationId: here, ...FULL });
+    const before = await countChanges();
+    await updateApplication(call, { applicationId: here, ...FULL });
+    expect(await countChanges()).toBe(before);
+  });
+
+  test('leaves the disabled endpoint and the feed that it does not name', async () => {
+    await updateApplication(call, { applicationId: here, ...FULL });
+    await sql`update webhooks set is_active = false where application_id = ${here} and url <> ''`;
+    await sql`delete from webhooks where application_id = ${here} and url = ''`;
+    await updateApplication(call, { applicationId: here, name: 'Newer' });
+    expect(await sql`select is_active from webhooks where application_id = ${here}`).toEqual([{ is_active: false }]);
+  });
+
+  test('of a deleted one has no version to name', async () => {
+    expect(await readApplicationVersion(call, { applicationId: here })).toEqual(expect.any(String));
+    await set({ deleted_at: NOW });
+    expect(await readApplicationVersion(call, { applicationId: here })).toBeUndefined();
+    expect(await reason(getApplication(call, { applicationId: here }))).toBe('APPLICATION_NOT_FOUND');
+  });
+
   test.each<[string, before: Columns, given: Columns, isCutOff: boolean]>([
     ['that restricts ends the sign-ins of others', {}, { restrictAccess: true }, true],
     ['that restricts once more does, too', { restrict_access: true }, { restrictAccess: true }, true],
@@ -156,6 +184,16 @@ describe('a logo', () => {
   >([
     ['that is there changes nothing', () => logo('light', LOGO), 8, 8, 0],
     ['of a theme is replaced alone', () => logo('light', NEW_LOGO), 16, 8, 1],
+    [
+      'of a theme is replaced by that of the other',
+      () => logo('dark', NEW_LOGO).then(() => logo('light', NEW_LOGO)),
+      ...([16, 16, 2] as const),
+    ],
+    [
+      'of the dark theme is replaced by that of the other',
+      () => logo('light', NEW_LOGO).then(() => logo('dark', NEW_LOGO)),
+      ...([16, 16, 2] as const),
+    ],
     ['of the dark theme is replaced alone', () => logo('dark', NEW_LOGO), 8, 16, 1],
     ['of a theme is removed alone', () => logo('light'), undefined, 8, 1],
     ['of the dark theme is removed alone', () => logo('dark'), 8, undefined, 1],
@@ -173,6 +211,31 @@ describe('a logo', () => {
     const sizeOf = (width?: number) => (width ? [width, width / 2] : null);
     expect(await readSizes()).toEqual({ logo_size: sizeOf(light), dark_logo_size: sizeOf(dark) });
     expect(await countChanges()).toBe(changes);
+  });
+
+  test('is replaced as a whole', async () => {
+    await logo('light', LOGO);
+    const image = jpeg(16, 9);
+    await logo('light', image);
+    const digest = Buffer.from(hash('sha256', image), 'hex');
+    const row = { application_id: here, theme: 'light', digest, media_type: 'image/jpeg', width: 16, height: 9, image };
+    expect(await sql`select * from application_logos where application_id = ${here}`).toEqual([row]);
+  });
+
+  test.each<[string, image: Uint8Array]>([
+    ['set', NEW_LOGO],
+    ['kept', LOGO],
+    ['removed', new Uint8Array()],
+  ])('that is %s is one row of the answer', async (_, image) => {
+    await logo('light', LOGO);
+    const found: unknown[] = [];
+    const run: Call['run'] = async (statement, parameters) => {
+      const rows = await call.run(statement, parameters);
+      found.push(...(rows as never));
+      return rows;
+    };
+    await setApplicationLogo({ ...call, run }, { applicationId: here, theme: 'light', image });
+    expect(found).toHaveLength(1);
   });
 
   test.each<[string, columns: Columns, answer: string]>([
@@ -212,6 +275,51 @@ describe('a deletion', () => {
     expect([await readAsking(), await countChanges()]).toEqual(isDone ? [[resource], 1] : [[], 0]);
     const ended = await sql`select application_id from session_cutoffs where cutoff_at <> '-infinity'`;
     expect(ended).toEqual(isDone ? [{ application_id: here }] : []);
+  });
+});
+
+test('a new one has only login methods that are known', async () => {
+  const create = (loginMethods: string[]) =>
+    createAsOperator(
+      call,
+      { name: 'App', redirectUris: ['https://app.test/'], loginMethods },
+      (name) => name === 'email',
+    );
+  expect(await reason(create(['email']))).toBe('done');
+  expect(await reason(create(['email', 'unknown']))).toBe('VALIDATION_FAILED');
+});
+
+describe('the redirect URI of a login', () => {
+  const selectStill = statement('select_still_registered', { isStill: t.boolean })`
+    select ${isStillRegistered(part`i`, part`a`)} as is_still from applications a,
+      (select ${p.text('uri')} as redirect_uri, ${p.text('clientId')} as client_id) i
+    where a.id = ${p.uuid('applicationId')}`;
+  const [APP, NATIVE, LOCAL] = ['https://app.test/', 'http://127.0.0.1/a', 'http://localhost:1/a'];
+
+  test.each<[string, uri: string, columns: Columns, isStill: boolean]>([
+    ['is registered', APP, {}, true],
+    ['is not', 'https://app.test/b', {}, false],
+    ['has another port', 'https://app.test:444/', {}, false],
+    ['has another port on a loopback host', 'http://127.0.0.1:51004/a', {}, true],
+    ['has another path there', 'http://127.0.0.1:51004/b', {}, false],
+    ['has another port on localhost', 'http://localhost:2/a', {}, false],
+    ['has another port on localhost, of a public client', 'http://localhost:2/a', { public_client: true }, true],
+    ['has another port on a loopback host, of a public client', 'http://127.0.0.1:2/a', { public_client: true }, true],
+  ])('%s', async (_, uri, columns, isStill) => {
+    const redirectUris = [APP, NATIVE, LOCAL];
+    await set({ redirect_uris: redirectUris, ...columns });
+    const found = await call.run(selectStill, { applicationId: here, uri, clientId: null });
+    expect(found).toEqual([{ isStill }]);
+    expect(isRegistered(uri, redirectUris, { isPublic: columns.public_client === true })).toBe(isStill);
+  });
+
+  test.each<[string, uri: string, clientId: string | null, redirectUris: string[]]>([
+    ['leads to a device', '', null, [APP]],
+    ['leads to another client', 'https://client.test/', 'client', [APP]],
+    ['leads to a page of Usher', 'https://usher.test/', null, []],
+  ])('%s', async (_, uri, clientId, redirectUris) => {
+    await set({ redirect_uris: redirectUris });
+    expect(await call.run(selectStill, { applicationId: here, uri, clientId })).toEqual([{ isStill: true }]);
   });
 });
 
