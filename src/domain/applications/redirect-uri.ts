@@ -52,7 +52,10 @@ export function isStillRegistered(intent: SQL, application: SQL): SQL {
   const hosts = sql`case when ${application}.public_client then 'localhost|' else '' end || '127\\.0\\.0\\.1|\\[::1\\]'`;
   const withoutPort = (text: SQL) =>
     sql`regexp_replace(${text}, '^(http://(?:' || ${hosts} || ')):\\d{1,5}(?=[/?]|$)', '\\1')`;
-  return sql`(${uri} = any(${registered}) or ${uri} = '' or ${registered} = '{}' or ${intent}.client_id is not null
+  return sql`(
+      -- Equivalent: disjunct: the last one says the same, at a higher cost
+      ${uri} = any(${registered})
+      or ${uri} = '' or ${registered} = '{}' or ${intent}.client_id is not null
       or exists (select 1 from unnest(${registered}) as each where ${withoutPort(sql`each`)} = ${withoutPort(uri)}))`;
 }
 

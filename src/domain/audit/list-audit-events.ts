@@ -88,8 +88,11 @@ export async function listAuditEvents(call: Call, tokens: PageTokens, request: R
   return (others.applicationId === undefined ? listFrequent : listFrequentInApplication)(call, tokens, others);
 }
 
-const among = sql`${inTime} and ${p.uuid('applicationId')} is null`;
+const among = sql`${inTime}
+  -- Equivalent: conjunct: without an application only, but each parameter needs a type
+  and ${p.uuid('applicationId')} is null`;
 const isAsked = sql`action = ${p.text('action')} and (${p.text('actor')} is null or actor = ${p.text('actor')})
+  -- Equivalent: conjunct: without a resource only, but each parameter needs a type
   and ${p.text('resource')} is null`;
 
 const listFrequent = createList('select_frequent_audit_events', {
@@ -140,9 +143,11 @@ const listIndexed = createList('select_audit_events', {
   rules,
   async find({ applicationId, ...filters }, { run }: Call) {
     const { actor } = filters;
+    // Equivalent: condition: null is the ID of no key
     const isOfKey = applicationId !== null && actor !== null && UUID.test(actor);
+    // Equivalent: choice: another index finds the same
     const [key] = isOfKey ? await run(selectKeyOfApplication, { applicationId, actor }) : [];
-    // All that an API key does is in its application, so that the index by its ID is enough.
+    // Equivalent: choice: all that an API key does is in its application, so that the index by its ID is enough
     return selects.get(keyOf({ application: key ? null : applicationId, ...filters }));
   },
 });
@@ -180,7 +185,9 @@ function conditionsOf(filters: readonly Filter[]): SQL[] {
   const isGiven = others.map(isFilter);
   if (ofApplication) isGiven.push(sql`${applicationId} = ${p.uuid('applicationId')}`);
   if (others.length === 0) return isGiven;
+  // Equivalent: choice: the index is another one, and what it finds the same
   const hash = ofApplication ? hashInApplicationOf : hashOf;
+  // Equivalent: choice: the index is another one, and what it finds the same
   const among = others[0] === 'action' ? isAct : ofApplication ? isActOfOperator : isActOfSomebody;
   const [ofColumns, ofGiven] = [others.map((filter) => columns[filter]), others.map((filter) => p.text(filter))];
   return [among, sql`${hash(...ofColumns)} = ${hash(...ofGiven)}`, ...isGiven];
@@ -198,6 +205,7 @@ function conditionsFoundBy(first: 'actor' | 'resource', filters: readonly Filter
 
 function isFilter(filter: Filter): SQL {
   const { column, given } = comparisonOf(filter);
+  // Equivalent: argument: no column is null
   return sql`coalesce(${column} = ${given}, false)`;
 }
 

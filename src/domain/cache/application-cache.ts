@@ -1,6 +1,7 @@
 import { BatchLoader } from './batch-loader.ts';
 import { createLruCache, RevalidatingCache } from './revalidating-cache.ts';
 
+// Equivalent: limit: nobody counts so many applications
 const MAX_APPLICATIONS = 10_000;
 
 /**

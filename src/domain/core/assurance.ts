@@ -38,5 +38,5 @@ export function levelOfAcrValues(values = ''): number {
 
 /** Returns the level of an `acr`. That of an unknown one is the lowest. */
 export function levelOfAcr(acr: unknown): number {
-  return typeof acr === 'string' ? Math.max(ONE_FACTOR, ACR_VALUES.indexOf(acr) + 1) : ONE_FACTOR;
+  return Math.max(ONE_FACTOR, (ACR_VALUES as readonly unknown[]).indexOf(acr) + 1);
 }

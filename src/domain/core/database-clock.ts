@@ -15,6 +15,7 @@ export type ReadTime = (deadline: Deadline) => Promise<number>;
 /** The clocks of this machine and of Postgres are too far apart. */
 export class ClockSkewError extends Error {
   constructor(skewMs: number) {
+    // Equivalent: comparison: no skew is no error
     const [seconds, direction] = [(Math.abs(skewMs) / 1_000).toFixed(1), skewMs > 0 ? 'ahead of' : 'behind'];
     super(`The clock of this machine is ${seconds} s ${direction} that of Postgres. Synchronise both, such as by NTP`);
   }

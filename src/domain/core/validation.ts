@@ -84,7 +84,7 @@ export function text({ max, min = 1, format }: { max: number; min?: number; form
   return rule(schema, (value) => {
     const string = requireText(value);
     if (string.length === 0 && min > 0) throw new Unacceptable('is required');
-    // A code point has one or two code units, so most texts need no count.
+    // Equivalent: guard, comparison: a code point has one or two code units, so most texts need no count
     if (string.length >= 2 * min && string.length <= max) return string;
     const length = countCodePoints(string);
     if (length < min || length > max) throw new Unacceptable(`must have ${min} to ${max} characters`);
@@ -166,6 +166,7 @@ export function textThat(
 export function integer({ min, max }: { min: number; max: number }): Rule<number> {
   return rule({ type: 'integer', minimum: min, maximum: max }, (value) => {
     if (value === undefined) throw new Unacceptable('is required');
+    // Equivalent: condition: nothing but a number is an integer
     if (typeof value !== 'number' || !Number.isInteger(value)) throw new Unacceptable('must be an integer');
     if (value < min || value > max) throw new Unacceptable(`must be ${min} to ${max}`);
     return value;

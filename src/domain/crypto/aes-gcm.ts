@@ -38,6 +38,7 @@ export function sealToken([key]: DerivedKeys, text: string, aad: string): string
 /** Decrypts a token that `sealToken` encrypted with any of the keys. Returns undefined for any other text. */
 export function openToken(keys: DerivedKeys, token: string, aad: string): string | undefined {
   const sealed = decodeBase64Url(token);
+  // Equivalent: guard: nothing opens undefined
   if (!sealed) return undefined;
   for (const key of keys) {
     try {

@@ -136,6 +136,7 @@ export async function admitScans(
 ): Promise<readonly ScanResult[]> {
   const admit = (mayBeSeen: boolean) =>
     withLockedEvent(call, eventId, async (run, event, ids) => {
+      // Equivalent: comparison: without a list there is nobody to find
       const known = await findKnownScans(run, ids, scans, { hasList: event.attendeeVersion > 0, mayBeSeen });
       const results = decideScans(event, scans, known, call.now);
       const [stored] = await run(storeScans, { ...ids, resource, ...toStored(event, { scans, known, results }) });
@@ -184,7 +185,7 @@ function toStored({ attendeeVersion, checkedIn }: LockedEvent, { scans, known, r
     stored.instants.push(occurredAt?.getTime() ?? null);
     stored.outcomes.push(outcome);
     stored.reasons.push(reason);
-    // Of a scan that has checked somebody in, its own columns say the same.
+    // Equivalent: choice, condition: of a scan that has checked somebody in, its own columns say the same
     stored.earlier.push(isNew || !checkIn ? null : JSON.stringify(checkIn));
     stored.versions.push(isNew && listed ? ++stored.attendeeVersion : null);
   }
@@ -192,7 +193,8 @@ function toStored({ attendeeVersion, checkedIn }: LockedEvent, { scans, known, r
   return { ...stored, reasons: dropNulls(reasons), earlier: dropNulls(earlier), versions: dropNulls(versions) };
 }
 
-/** Returns no values if all are null: `unnest` fills up with nulls what is shorter. */
+/** Returns no values if all are null. */
+// Equivalent: choice: `unnest` fills up with nulls what is shorter
 const dropNulls = <Value>(values: readonly Value[]) => (values.every((value) => value === null) ? [] : values);
 
 /**

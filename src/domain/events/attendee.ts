@@ -24,6 +24,7 @@ export const selectOneAttendee = (table: SQL, columns: SQL, attendeeId: SQL) => 
   select attendee_id, ${columns} from ${table}
   where application_id = ${p.uuid('applicationId')} and event_id = ${p.text('eventId')} and attendee_id >= ${attendeeId}
     and (attendee_id, event_id) <= (${attendeeId}, ${p.text('eventId')})
+  -- Equivalent: order, limit: there is one row at most
   order by attendee_id limit 1)`;
 
 /** When the attendee `a` was checked in. Not a join: a generic plan would read all check-ins of the event. */

@@ -8,7 +8,7 @@ import { check, identifier, type Unchecked } from '../core/validation.ts';
 import { announce, HAS_MESSAGES, messagesOf, notified } from '../outbox/insert-message.ts';
 import { admitScans } from './admit-scans.ts';
 import { checkInResource, shareEventWithoutRules } from './event.ts';
-import { type CheckIn, checkInMessage, scanRules } from './scan.ts';
+import { type CheckIn, checkInMessage, type RefusalReason, scanRules } from './scan.ts';
 
 const rules = { eventId: identifier, ...scanRules };
 
@@ -37,7 +37,7 @@ export async function checkIn(call: TransactionalCall, request: Unchecked<keyof 
     }
   }
   const [result] = await admitScans(call, eventId, [scan], `${eventId}/${attendeeId}`);
-  if (!result?.checkIn) throw new ServiceError(result?.reason ?? 'EVENT_NOT_FOUND');
+  if (!result?.checkIn) throw new ServiceError(result?.reason as RefusalReason);
   return { ...result.checkIn, alreadyCheckedIn: result.outcome === 'ALREADY_CHECKED_IN', reason: result.reason };
 }
 

@@ -49,11 +49,12 @@ export async function listAttendees(
   const found = await call.run(cursor ? selectChanges : selectPage, {
     ...ids,
     from: (cursor ? from?.id : from?.id.split(' ')[1]) ?? NEWEST,
-    limit: cursor ? size : size + 1,
+    limit: size + 1,
   });
   if (!found[0]) throw new ServiceError('EVENT_NOT_FOUND');
   const rows = found.filter(({ attendeeId }) => attendeeId !== null).slice(0, size);
   const last = rows.at(-1)?.version;
+  // Equivalent: condition: a cursor says from where
   if (from && cursor) return { rows, nextPageToken: '', cursor: seal(changes, String(last ?? from.id)) };
   const first = from?.id.split(' ')[0] ?? String(found[0].eventVersion);
   const nextPageToken = found.length > size ? seal(pages, `${first} ${last}`) : '';
@@ -70,6 +71,7 @@ const selectRange = (name: string, range: SQL, order: SQL) => statement(name, RO
   left join lateral (
     select ${columnsOf(attendeeColumns)} from attendees
     where application_id = ${p.uuid('applicationId')} and event_id = ${p.text('eventId')} and ${range}
+    -- Equivalent: limit: further rows are left out
     order by version ${order} limit ${p.integer('limit')}) as a on true
   order by a.version ${order}`;
 

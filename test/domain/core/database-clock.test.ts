@@ -75,6 +75,33 @@ test.each([-1_000, 1_000])('follows a primary whose clock is %d ms off that of t
   expect(errorMs()).toBe(0);
 });
 
+test('is put off by slow answers once none of the last eight was quick', async () => {
+  const { postgres, measure, errorMs } = openClock();
+  await measure();
+  postgres.delayMs = 200;
+  for (let time = 0; time < 7; time++) await measure();
+  expect(errorMs()).toBe(0);
+  await measure();
+  expect(errorMs()).toBe(100);
+});
+
+test.each([
+  [5_000, undefined],
+  [-5_000, undefined],
+  [5_001, 'The clock of this machine is 5.0 s behind that of Postgres'],
+  [-6_000, 'The clock of this machine is 6.0 s ahead of that of Postgres'],
+])('a clock of Postgres that is %d ms ahead: %s', async (aheadMs, problem) => {
+  const { clock, postgres, measure } = openClock();
+  postgres.aheadMs = aheadMs;
+  await measure();
+  if (problem) expect(() => clock.requireInStep()).toThrow(problem);
+  else clock.requireInStep();
+});
+
+test('a start fails where the clocks are too far apart', async () => {
+  await expect(openClockAtStart(async () => Date.now() + DAY, undefined)).rejects.toThrow(ClockSkewError);
+});
+
 test('deletes by the earlier of both clocks, and nothing while they are more than 5 seconds apart', async () => {
   const { clock, postgres, system, measure } = openClock();
   for (const aheadMs of [-4_000, 4_000]) {

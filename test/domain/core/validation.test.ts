@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { changes } from '../../../src/domain/core/changes.ts';
 import { ServiceError } from '../../../src/domain/core/errors.ts';
-import { type Rule, rule } from '../../../src/domain/core/rule.ts';
+import { checkedRules, type Rule, rule } from '../../../src/domain/core/rule.ts';
 import {
   boolean,
   check,
@@ -9,11 +9,14 @@ import {
   identifier,
   integer,
   listOf,
+  objectOf,
   optional,
   orDefault,
   text,
   textOfBytes,
+  textOrEmpty,
   textThat,
+  timestamp,
   uuid,
   webUrl,
 } from '../../../src/domain/core/validation.ts';
@@ -198,6 +201,57 @@ test('a list holds items that pass the rule', () => {
   expectViolations({ uris: ['https://a.test', 1] }, rules, [{ field: 'uris', message: 'must be a string' }]);
 });
 
+test('a list rethrows any other error', () => {
+  const broken = rule({ type: 'string' }, () => {
+    throw new RangeError('a bug');
+  });
+  expect(() => check({ items: ['a'] }, { items: listOf(broken, { min: 0, max: 1 }) })).toThrow('a bug');
+});
+
+test('text may be empty where the rule allows it, and passes it otherwise', () => {
+  const rules = { name: textOrEmpty(identifier) };
+  for (const [name, value] of [
+    [undefined, ''],
+    ['', ''],
+    ['Ada', 'Ada'],
+  ])
+    expect(check({ name }, rules)).toEqual({ name: value });
+  expectViolations({ name: 'a\n' }, rules, [{ field: 'name', message: 'must not have control characters' }]);
+});
+
+describe('an instant', () => {
+  const [MS, SECONDS] = [Date.UTC(2030, 0, 1), BigInt(Date.UTC(2030, 0, 1) / 1_000)];
+  test.each<[unknown, number]>([
+    ['2030-01-01T00:00:00Z', 0],
+    [{ seconds: SECONDS, nanos: 1_999_999 }, 1],
+    [{ seconds: SECONDS, nanos: 999_999_999 }, 999],
+  ])('may be %o', (at, ms) => {
+    expect(check({ at }, { at: timestamp })).toEqual({ at: new Date(MS + ms) });
+  });
+
+  const NO_INSTANT = 'must be an instant in ISO 8601 with a time zone';
+  test.each<[unknown, string]>([
+    [undefined, 'is required'],
+    [null, 'must be a string'],
+    [{ seconds: SECONDS }, 'must be a string'],
+    [{ seconds: 1, nanos: 1 }, 'must be a string'],
+    [{ seconds: SECONDS, nanos: -1 }, NO_INSTANT],
+    [{ seconds: SECONDS, nanos: 1_000_000_000 }, NO_INSTANT],
+    [`2030-01-01T00:00:00.${'1'.repeat(44)}Z`, 'must have 1 to 64 characters'],
+    [{ seconds: 253_402_300_800n, nanos: 0 }, 'must be in the years 1 to 9999'],
+  ])('may not be %o', (at, message) => {
+    expectViolations({ at }, { at: timestamp }, [{ field: 'at', message }]);
+  });
+});
+
+test('a schema says what is required, and the format if there is one', () => {
+  const fields = { a: text({ max: 1 }), b: optional(text({ max: 1, format: 'line' })) };
+  const [plain, formatted] = [fields.a.schema, fields.b.schema];
+  expect([Object.keys(plain).includes('format'), formatted.format]).toEqual([false, 'line']);
+  expect(objectOf(fields).schema.required).toEqual(['a']);
+  expect(Object.keys(objectOf({ b: fields.b }).schema)).not.toContain('required');
+});
+
 describe('a request', () => {
   test('names every violation in the order of its rules', () => {
     const rules = { id: uuid, name: identifier, state: text({ max: 500 }), email: emailAddress };
@@ -210,6 +264,25 @@ describe('a request', () => {
 
   test('may have unknown fields, which are left out', () => {
     expect(check({ id: UUID, other: 1 } as { id: unknown }, { id: uuid })).toEqual({ id: UUID });
+  });
+
+  test('has the error of a rule, unless there are violations', () => {
+    const own = rule({ type: 'string' }, () => {
+      throw new ServiceError('INVALID_LOGO');
+    });
+    expect(() => check({ id: UUID }, { own, id: uuid })).toThrow(expect.objectContaining({ reason: 'INVALID_LOGO' }));
+    expectViolations({}, { own, id: uuid }, [{ field: 'id', message: 'is required' }]);
+  });
+
+  test('tells the generator of the API reference of its rules', () => {
+    const told: unknown[] = [];
+    const listen = (rules: unknown) => void told.push(rules);
+    const rules = { id: uuid };
+    checkedRules.subscribe(listen);
+    check({ id: UUID }, rules);
+    checkedRules.unsubscribe(listen);
+    check({ id: UUID }, rules);
+    expect(told).toEqual([rules]);
   });
 
   test('rethrows any other error', () => {

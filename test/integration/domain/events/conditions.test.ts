@@ -9,7 +9,7 @@ import { deleteAttendees } from '../../../../src/domain/events/delete-attendees.
 import { deleteEvent } from '../../../../src/domain/events/delete-event.ts';
 import { getEventCounts } from '../../../../src/domain/events/get-event-counts.ts';
 import { listAttendees } from '../../../../src/domain/events/list-attendees.ts';
-import { listCheckInsToDownload } from '../../../../src/domain/events/list-check-ins.ts';
+import { listCheckIns, listCheckInsToDownload } from '../../../../src/domain/events/list-check-ins.ts';
 import { undoCheckIn } from '../../../../src/domain/events/undo-check-in.ts';
 import { updateEvent } from '../../../../src/domain/events/update-event.ts';
 import { PageTokens } from '../../../../src/domain/pages/list.ts';
@@ -34,6 +34,8 @@ const reason = (done: Promise<unknown>) =>
     (error) => error.reason,
   );
 
+const listed = (eventId: string) => listCheckIns(callOf(here), tokens, { eventId });
+
 /** Creates an event, and returns what changes it. */
 async function open(rules: Fields = {}, eventId: string = randomUUID()) {
   const application = here;
@@ -41,7 +43,7 @@ async function open(rules: Fields = {}, eventId: string = randomUUID()) {
   await createEvent(callNow(), { eventId, ...rules });
   readTold();
   return {
-    eventId,
+    ...{ application, eventId },
     come: (attendeeId: string, fields: Fields = {}, ms = 0) =>
       reason(checkIn(callNow(ms), { eventId, attendeeId, ...fields })),
     scan: (scans: readonly Fields[], ms = 0) =>
@@ -105,6 +107,131 @@ describe('a capacity', () => {
   });
 });
 
+describe('the count of an event', () => {
+  const readCount = async (eventId: string) => (await sql`select checked_in from events where id = ${eventId}`)[0];
+
+  test('is none without a capacity, so that a later one counts all', async () => {
+    const { eventId, come, update } = await open();
+    await come('ada');
+    await update({ endsAt: textAt(HOUR) });
+    await come('grace');
+    expect(await readCount(eventId)).toEqual({ checked_in: null });
+    await update({ capacity: 2 });
+    expect(await come('joan')).toBe('EVENT_FULL');
+  });
+
+  test('is stored, and not made again', async () => {
+    const { eventId, come } = await open({ capacity: 6 });
+    await sql`update events set checked_in = 5 where id = ${eventId}`;
+    expect([await come('ada'), await come('grace')]).toEqual(['done', 'EVENT_FULL']);
+    expect(await readCount(eventId)).toEqual({ checked_in: 6 });
+  });
+});
+
+describe('an event of one application does not show what one with its ID has elsewhere, or another event', () => {
+  type Event = Awaited<ReturnType<typeof open>>;
+  const scanId = randomUUID();
+  const FORCED = { attendeeId: 'ada', alreadyAdmitted: true, scanId };
+  const idsOf = (rows: readonly { attendeeId: string }[]) => rows.map(({ attendeeId }) => attendeeId);
+  test.each<[string, read: (event: Event) => Promise<unknown>, result: unknown]>([
+    ['in its counts', ({ count }) => count(), { listed: 1, checkedIn: 1, gates: [{ gate: '', checkedIn: 1 }] }],
+    ['in its list', async ({ list }) => idsOf((await list()).rows), ['grace']],
+    ['in its check-ins', async ({ eventId }) => idsOf((await listed(eventId)).rows), ['grace']],
+    ['in its download', async ({ download }) => idsOf(await download()), ['grace']],
+    [
+      'as a reason',
+      async ({ come, download }) => {
+        await come('ada');
+        return (await download()).map(({ attendeeId, reason: why }) => [attendeeId, why]).toSorted();
+      },
+      [
+        ['ada', null],
+        ['grace', null],
+      ],
+    ],
+    ['as a result', async ({ scan }) => (await scan([{ attendeeId: 'ada', scanId }]))[0]?.outcome, 'CHECKED_IN'],
+    [
+      'in its capacity',
+      async ({ come, update }) => {
+        await update({ capacity: 2 });
+        return [await come('joan'), await come('lin')];
+      },
+      ['done', 'EVENT_FULL'],
+    ],
+  ])('%s', async (_, read, result) => {
+    const application = here;
+    const eventId = `m ${randomUUID()}`;
+    const own = await open({}, eventId);
+    const others = [await open({ endsAt: textAt(-1) }, 'a'), await open({ endsAt: textAt(-1) }, 'z')];
+    here = await createApplication();
+    others.push(await open({ endsAt: textAt(-1) }, eventId));
+    here = application;
+    for (const { put, scan } of others) {
+      await put({ attendeeId: 'ada', label: 'Other' }, { attendeeId: 'lin', label: 'Other' });
+      await scan([FORCED, { ...FORCED, attendeeId: 'lin', scanId: randomUUID() }]);
+    }
+    await own.put({ attendeeId: 'grace' });
+    await own.come('grace');
+    expect(await read(own)).toEqual(result);
+  });
+});
+
+describe('the limit of', () => {
+  test('the list is 100,000, wherever else others are', async () => {
+    const application = here;
+    const { eventId, put } = await open();
+    here = await createApplication();
+    await (await open({}, eventId)).put({ attendeeId: 'ada' });
+    await sql`insert into attendees (application_id, event_id, attendee_id, label, is_blocked, version, changed_at)
+      select ${application}, ${eventId}, 'a' || n, '', false, n, ${NOW} from generate_series(1, 99999) n`;
+    expect(await reason(put({ attendeeId: 'grace' }))).toBe('done');
+    expect(await reason(put({ attendeeId: 'grace' }))).toBe('done');
+    expect(await reason(put({ attendeeId: 'joan' }))).toBe('TOO_MANY_ATTENDEES');
+    await sql`delete from attendees where event_id = ${eventId}`;
+  });
+
+  type Event = Awaited<ReturnType<typeof open>>;
+  const listIds = (count: number) => Array.from({ length: count }, (_, at) => `a${at}`);
+  test.each<[string, most: number, change: (event: Event, count: number) => Promise<unknown>]>([
+    ['changes', 500, ({ put }, count) => put(...listIds(count).map((attendeeId) => ({ attendeeId })))],
+    ['removals', 500, ({ remove }, count) => remove(...listIds(count))],
+    ['scans', 200, ({ scan }, count) => scan(listIds(count).map((attendeeId) => ({ attendeeId })))],
+    ['a label', 100, ({ put }, length) => put({ attendeeId: 'ada', label: 'a'.repeat(length) })],
+  ])('%s is %d', async (_, most, change) => {
+    const event = await open();
+    expect(await reason(change(event, most))).toBe('done');
+    expect(await reason(change(event, most + 1))).toBe('VALIDATION_FAILED');
+  });
+
+  test('gates is 1,000, by their names', async () => {
+    const { eventId, count } = await open();
+    await sql`insert into check_ins (application_id, event_id, attendee_id, checked_in_at, gate)
+      select ${here}, ${eventId}, 'a' || n, ${NOW}, 'gate ' || (10000 + n) from generate_series(0, 1000) n`;
+    const { gates, checkedIn } = await count();
+    expect([gates.length, checkedIn]).toEqual([1_000, 1_001]);
+    expect([gates[0]?.gate, gates.at(-1)?.gate]).toEqual(['gate 10000', 'gate 10999']);
+  });
+});
+
+test.each<[string, fields: Fields, answer: string]>([
+  ['that ends when it starts', { startsAt: textAt(0), endsAt: textAt(0) }, 'VALIDATION_FAILED'],
+  ['that ends later', { startsAt: textAt(0), endsAt: textAt(1) }, 'done'],
+  ['that ended long ago, without a start', { endsAt: '1960-01-01T00:00:00Z' }, 'done'],
+])('an event %s: %s', async (_, fields, answer) => {
+  expect(await reason(createEvent(callOf(here), { eventId: randomUUID(), ...fields }))).toBe(answer);
+  expect(readTold()).toEqual(answer === 'done' ? [here] : []);
+});
+
+test('a message tells of the first check-in to an event without rules, and of no second one', async () => {
+  const { come, eventId } = await open();
+  await come('ada');
+  expect(readTold()).toEqual([here]);
+  await come('ada');
+  expect(readTold()).toEqual([]);
+  const resource = `${eventId}/ada`;
+  expect(await sql`select action from audit_events where resource = ${resource}`).toHaveLength(1);
+});
+
 describe('a message', () => {
   type Event = Awaited<ReturnType<typeof open>>;
   test.each<[string, change: (event: Event) => Promise<unknown>, count: number]>([
@@ -129,7 +256,7 @@ describe('a message', () => {
 describe('another event with the same attendees keeps all it has', () => {
   type Event = Awaited<ReturnType<typeof open>>;
   const scanId = randomUUID();
-  test.each<[string, rules: Fields, change: (event: Event) => Promise<unknown>]>([
+  const changes: readonly [string, rules: Fields, change: (event: Event) => Promise<unknown>][] = [
     ['of a change of the list', {}, ({ put }) => put({ attendeeId: 'ada', label: 'New', isBlocked: true })],
     ['of a removal', {}, ({ remove }) => remove('ada', 'grace')],
     ['of an undo', {}, ({ undo }) => undo('ada')],
@@ -137,18 +264,27 @@ describe('another event with the same attendees keeps all it has', () => {
     ['of a scan', { capacity: 3 }, ({ scan }) => scan([{ attendeeId: 'grace', scanId }])],
     ['of an update', { capacity: 3 }, ({ update }) => update({ name: 'New', capacity: null })],
     ['of a deletion', {}, ({ end }) => end()],
-  ])('%s', async (_, rules, change) => {
-    const events = [await open(rules), await open(rules)] as const;
+  ];
+  test.each(
+    changes.flatMap(([name, rules, change]) => [
+      { name, rules, change, where: 'here' },
+      { name, rules, change, where: 'elsewhere' },
+    ]),
+  )('$name, $where', async ({ rules, change, where }) => {
+    const other = await open(rules);
+    if (where === 'elsewhere') here = await createApplication();
+    const events = [other, await open(rules, where === 'elsewhere' ? other.eventId : undefined)] as const;
     for (const event of events) {
       await event.put({ attendeeId: 'ada', label: 'Ada' }, { attendeeId: 'grace', label: 'Grace' });
       await event.scan([{ attendeeId: 'ada', scanId }]);
     }
-    const [{ eventId }, one] = events;
+    const [{ eventId, application }, one] = events;
+    const of = sql`event_id = ${eventId} and application_id = ${application}`;
     const read = async () => [
-      await sql`select * from events where id = ${eventId}`,
-      await sql`select * from attendees where event_id = ${eventId} order by attendee_id`,
-      await sql`select * from check_ins where event_id = ${eventId}`,
-      await sql`select * from scans where event_id = ${eventId}`,
+      await sql`select * from events where id = ${eventId} and application_id = ${application}`,
+      await sql`select * from attendees where ${of} order by attendee_id`,
+      await sql`select * from check_ins where ${of}`,
+      await sql`select * from scans where ${of}`,
     ];
     const before = await read();
     await change(one);
@@ -182,10 +318,11 @@ describe('the list', () => {
   ])('%s', async (_, change, changed) => {
     const event = await open();
     await event.put(ADA, { attendeeId: 'grace', label: 'Grace' });
+    await sql`update attendees set changed_at = ${at(-HOUR)} where event_id = ${event.eventId}`;
     const { cursor } = await event.list();
     await change(event);
     const { rows } = await event.list({ cursor });
-    expect(rows).toMatchObject(changed ? [{ attendeeId: 'ada', ...changed }] : []);
+    expect(rows).toMatchObject(changed ? [{ attendeeId: 'ada', changedAt: NOW, ...changed }] : []);
     const [row] = await sql`select removed_at from attendees where event_id = ${event.eventId} and attendee_id = 'ada'`;
     expect(row?.removed_at).toEqual(changed?.isDeleted ? at(14 * DAY) : null);
   });
@@ -213,6 +350,7 @@ describe('the list', () => {
     const { rows, nextPageToken } = await list({ pageSize: 2, pageToken }, 14 * DAY);
     expect([rows.map(({ attendeeId }) => attendeeId), nextPageToken]).toEqual([['grace', 'ada'], '']);
     expect(await reason(list({ pageToken }, 14 * DAY + 1))).toBe('CURSOR_EXPIRED');
+    expect(await reason(list({ pageToken, cursor: first.cursor }))).toBe('VALIDATION_FAILED');
     const pages = [await list({ pageSize: 1 })];
     while (pages.at(-1)?.nextPageToken) pages.push(await list({ pageSize: 1, pageToken: pages.at(-1)?.nextPageToken }));
     expect(pages.flatMap((page) => page.rows.map(({ attendeeId }) => attendeeId))).toEqual([
@@ -299,6 +437,20 @@ describe('the download says', () => {
         await come('ada');
       },
       { reason: null },
+    ],
+    [
+      'the reason of one of several check-ins at the same instant',
+      async ({ scan, undo, update }) => {
+        await update({ capacity: null });
+        await scan([{ attendeeId: 'ada' }]);
+        await undo('ada');
+        await update({ capacity: 1 });
+        for (let time = 0; time < 2; time++) {
+          await scan([FORCED]);
+          if (time === 0) await undo('ada');
+        }
+      },
+      { reason: 'EVENT_FULL' },
     ],
     [
       'no label of who is not listed any more',
