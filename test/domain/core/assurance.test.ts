@@ -12,17 +12,15 @@ test.each([
 });
 
 test.each<[unknown, number]>([
-  ...([
-    ['1', 1],
-    ['2', 2],
-    ['phr', 3],
-    ['phrh', 1],
-    ['', 1],
-    [undefined, 1],
-    [null, 1],
-    [2, 1],
-    [['phr'], 1],
-  ] as const),
+  ['1', 1],
+  ['2', 2],
+  ['phr', 3],
+  ['phrh', 1],
+  ['', 1],
+  [undefined, 1],
+  [null, 1],
+  [2, 1],
+  [['phr'], 1],
 ])('the level of the acr %j is %d', (acr, level) => {
   expect(levelOfAcr(acr)).toBe(level);
 });

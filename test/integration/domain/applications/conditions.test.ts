@@ -231,7 +231,7 @@ describe('a logo', () => {
     const found: unknown[] = [];
     const run: Call['run'] = async (statement, parameters) => {
       const rows = await call.run(statement, parameters);
-      found.push(...(rows as never));
+      found.push(...(rows as readonly unknown[]));
       return rows;
     };
     await setApplicationLogo({ ...call, run }, { applicationId: here, theme: 'light', image });

@@ -31,7 +31,14 @@ interface Row {
 }
 
 const rows: Row[] = [];
-function add(action: string, actor_type: string, actor: string, resource: string, application_id = HERE, ms?: number) {
+function add(
+  action: string,
+  actor_type: string,
+  actor: string,
+  resource: string,
+  application_id: string = HERE,
+  ms?: number,
+) {
   const occurred_at = at(ms ?? rows.length * 1_000 - 10_000_000);
   rows.push({ application_id, occurred_at, id: randomUUID(), actor_type, actor, action, resource });
 }
