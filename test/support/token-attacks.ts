@@ -125,6 +125,7 @@ const CLAIMS: readonly Attack[] = [
   ['the issuer with a slash', (forge) => forge.token({ claims: { iss: `${forge.issuer}/` } })],
   ['a list of one application', (forge) => forge.token({ claims: { aud: [forge.clientId] } })],
   ['a subject that is a number', claims({ sub: 7 })],
+  ['a list of login intents', claims({ jti: ['0193a3c4-8ad2-7c3e-9a51-4f7d2b6c8e10'] })],
   ['a list of subjects', (forge) => forge.token({ claims: { sub: [forge.userId] } })],
   ['a subject with a line feed', (forge) => forge.token({ claims: { sub: `${forge.userId}\n` } })],
   ['a subject with a lone surrogate', sealed(asIs, append('"sub":"\\ud800"'))],
@@ -136,6 +137,9 @@ const TIMES: readonly Attack[] = [
   ['a time of issue before 1970', claims(lifeFrom(-900))],
   ['a fraction of a second', life((second) => lifeFrom(second - 0.5))],
   ['a time of issue that is text', life((second) => ({ iat: `${second}` }))],
+  ['times that are text', life((second) => ({ iat: `${second}`, exp: `${second}900` }))],
+  ['a not-before that is text', claims({ nbf: '0' })],
+  ['a not-before in the next second', life((second) => ({ nbf: second + 1 }))],
   ['an expiry that is text', life((second) => ({ exp: `${second + 900}` }))],
   ['an expiry beyond the largest number', sealed(asIs, append('"exp":1e400'))],
   ['a lifetime of 899 seconds', life((second) => ({ exp: second + 899 }))],
@@ -189,6 +193,8 @@ const SPELLINGS: readonly Attack[] = [
     [`a second ${name}, before the right one`, sealed(asIs, prepend(`"${name}":"x"`))],
     [`a second ${name}, with the same value`, sealed(asIs, repeat(name))],
   ]),
+  ['a second sub behind objects', sealed(asIs, (text) => `{"x": {"y": [{"sub": "x"}]},"sub":"x",${text.slice(1)}`)],
+  ['a second sub behind brackets in a text', sealed(asIs, prepend('"x": "]}\\"{","sub":"x"'))],
   ['a second sub, its name escaped', sealed(asIs, prepend('"s\\u0075b":"x"'))],
 ];
 

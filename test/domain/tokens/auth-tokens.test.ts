@@ -83,6 +83,32 @@ describe.each([
     expect(issuer.verify(forge.token(), CLIENT_ID, NOW)).toMatchObject({ userId: login.userId });
   });
 
+  test.each<[string, forge: () => string, read?: object]>([
+    ['a not-before of this second', () => forge.token({ claims: { nbf: SECOND } })],
+    [
+      'spaces in its JSON',
+      () => forge.seal(JSON.stringify(forge.header(), null, 1), JSON.stringify(forge.claims(), null, 1)),
+    ],
+    [
+      'names that its own objects repeat',
+      () =>
+        forge.seal(
+          JSON.stringify(forge.header()),
+          `{"x": [{"sub": 1},{"sub": 2}], "y": {"sub": 3},${JSON.stringify(forge.claims()).slice(1)}`,
+        ),
+    ],
+    ['a method that is no list', () => forge.token({ claims: { amr: 'email' } }), { method: 'issuer' }],
+    ['no method in its list', () => forge.token({ claims: { amr: [] } }), { method: 'issuer' }],
+    [
+      'a sign-in at no instant',
+      () => forge.token({ claims: { auth_time: 'now' } }),
+      { authenticatedAt: new Date(SECOND * 1_000) },
+    ],
+  ])('is accepted with %s', async (_name, forgeToken, read = {}) => {
+    const issuer = await AuthTokens.create(ISSUER, jwks);
+    expect(issuer.verify(forgeToken(), CLIENT_ID, NOW)).toMatchObject({ userId: login.userId, ...read });
+  });
+
   test.each(attacksOn(alg))('is refused with %s', async (_name, attack) => {
     const issuer = await AuthTokens.create(ISSUER, jwks);
     expect(await refusalOf(tryToVerify(issuer, attack(forge), CLIENT_ID, NOW))).toEqual(REFUSAL);
@@ -121,12 +147,27 @@ test('the published keys are the public halves of all keys, in order', () => {
   });
 });
 
+test('keys are replaced as long as the one that has signed is one of them', async () => {
+  const rotated = await AuthTokens.create(ISSUER, [edwards]);
+  await expect(rotated.replaceKeys([curve])).rejects.toThrow('edwards-key has been in use');
+  await rotated.replaceKeys([curve, edwards]);
+  expect(decodeProtectedHeader(await rotated.mint(login)).kid).toBe('curve-key');
+  expect(rotated.verify(valid, CLIENT_ID, NOW)).toEqual(login);
+  expect(rotated.findKey('edwards-key', 'ES256')).toBeUndefined();
+});
+
+test('a login of a protocol that is off has no answer', () => {
+  expect(tokens.protocolOf({ responseMode: '' })).toBeUndefined();
+  expect(() => tokens.protocolOf({ responseMode: 'query' })).toThrow('is off');
+});
+
 test.each<[string, JWK[]]>([
   ['there are none', []],
   ['one has no ID', [{ ...edwards, kid: '' }]],
   ['one has no algorithm', [{ ...edwards, alg: '' }]],
   ['one has another algorithm', [{ ...edwards, alg: 'RS256' }]],
   ['one is symmetric', [{ kty: 'oct', k: 'AAAA', alg: 'HS256', kid: 'x' }]],
+  ['one is symmetric, and says otherwise', [{ kty: 'oct', k: 'AAAA', alg: 'EdDSA', kid: 'x' }]],
   ['two share an ID', [edwards, { ...curve, kid: 'edwards-key' }]],
 ])('signing keys are rejected if %s', async (_title, jwks) => {
   await expect(AuthTokens.create(ISSUER, jwks)).rejects.toThrow(Error);
