@@ -12,6 +12,7 @@ export function wakeQueues(deliveries: SQL, { isUrgent = false } = {}): SQL {
   return sql`woken as (
     insert into webhook_queues as queue (application_id, webhook_id, next_at, wake_count, is_urgent)
     select ${p.uuid('applicationId')}, webhook_id, ${p.instant('now')}, 1, ${urgent} from ${deliveries}
+    -- Equivalent: order: two that meet lock in the same order either way
     group by webhook_id order by webhook_id
     on conflict (application_id, webhook_id) do update set
       wake_count = queue.wake_count + 1,

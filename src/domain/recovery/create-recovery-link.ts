@@ -149,6 +149,7 @@ const insertLink = statement('insert_recovery_link', recoveryLinkColumns)`
   ), ${auditEvent({ resource: sql`user_id`, from: sql`made`, applicationId: noApplication, note: p.text('note') })},
   ${noticesOf({
     kind: 'recoveryStarted',
+    // Equivalent: conjunct: there is one row of each
     from: sql`made join owner on owner.id = made.user_id`,
     userId: sql`made.user_id`,
     recipient: sql`owner.email`,

@@ -3,7 +3,10 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { beforeEach, describe, expect, test } from 'vitest';
 import type { Call } from '../../../../src/domain/core/call.ts';
 import { deriveLoginCodeKeys } from '../../../../src/domain/login/login-code.ts';
+import { PageTokens } from '../../../../src/domain/pages/list.ts';
 import { createRecoveryLink } from '../../../../src/domain/recovery/create-recovery-link.ts';
+import { digestAddress, isAddressOf } from '../../../../src/domain/recovery/link-secrets.ts';
+import { listRecoveryLinks } from '../../../../src/domain/recovery/list-recovery-links.ts';
 import { revokeRecoveryLink } from '../../../../src/domain/recovery/revoke-recovery-link.ts';
 import { at, DAY, HOUR, NOW, openDomain } from '../../../support/domain-scene.ts';
 
@@ -156,11 +159,41 @@ test('a link is made for the address that the user has by then, and counts once'
   };
   let woken = 0;
   const notices = { toLanguage: () => 'en', wake: () => void woken++ };
-  expect(await reason(make({}, { ...call, run: meanwhile, notices }))).toBe('made');
+  const actor = randomUUID();
+  expect(await reason(make({}, { ...call, run: meanwhile, notices, actor }))).toBe('made');
   expect([changes, woken]).toEqual([3, 1]);
+  for (let count = 1; count < 20; count++) expect(await reason(make({}, { actor }))).toBe('made');
+  expect(await reason(make({}, { actor }))).toBe('TOO_MANY_RECOVERY_LINKS');
   changes = -1;
   expect(await reason(make({}, { ...call, run: meanwhile }))).toBe('SERVICE_UNAVAILABLE');
   expect(changes).toBe(2);
+});
+
+test.each<[string, Columns, shown: Columns]>([
+  ['open', { expires_at: at(1) }, { status: 'OPEN', endedAt: null }],
+  ['expired at its end', { expires_at: NOW }, { status: 'EXPIRED', endedAt: NOW }],
+  [
+    'revoked, also after its end',
+    { status: 'REVOKED', ended_at: at(-2), expires_at: at(-1) },
+    { status: 'REVOKED', endedAt: at(-2) },
+  ],
+])('a list shows a link as %s', async (_, columns, shown) => {
+  const id = await insertLink(columns);
+  await insertLink({ user_id: stranger });
+  const { rows } = await listRecoveryLinks(callAt(), new PageTokens([randomBytes(32)]), { userId });
+  expect(rows).toMatchObject([{ recoveryLinkId: id, ...shown }]);
+});
+
+test('a link is for its address, by any key that is left', () => {
+  const [id, other] = [randomUUID(), deriveLoginCodeKeys([randomBytes(32)])];
+  const digest = digestAddress(codeKeys[0], id, 'ada@example.com');
+  const is = (keys: typeof codeKeys, email = 'ada@example.com') => isAddressOf(keys, id, email, digest);
+  expect([is(codeKeys), is([...other, ...codeKeys]), is(other), is(codeKeys, 'b@example.com')]).toEqual([
+    true,
+    true,
+    false,
+    false,
+  ]);
 });
 
 test.each<[string, Columns, after: Columns]>([
