@@ -120,12 +120,13 @@ async function listByPerson(call: Call, tokens: PageTokens, request: Request): P
   // On pages, people act on themselves.
   const onPages =
     [null, person].includes(resource) && selectsOnPages.get(keyOf({ ...NO_FILTERS, application, action }));
-  const inConsole = selectsInConsole.get(keyOf({ ...NO_FILTERS, application, resource, action }));
+  // There is one for each combination.
+  const inConsole = selectsInConsole.get(keyOf({ ...NO_FILTERS, application, resource, action })) as Select;
   const scope = ['audit-events-by-person', person, ...Object.values(filters)] as PageScope;
   const select = async (position: PageParameters) => {
     const parts = await Promise.all([
       onPages ? call.run(onPages, { ...filters, resource: person, actor: '', ...position }) : [],
-      inConsole ? call.run(inConsole, { ...filters, actor: person, ...position }) : [],
+      call.run(inConsole, { ...filters, actor: person, ...position }),
     ]);
     return parts.flat().sort(compareNewestFirst).slice(0, position.limit);
   };
@@ -133,6 +134,7 @@ async function listByPerson(call: Call, tokens: PageTokens, request: Request): P
 }
 
 function compareNewestFirst(one: AuditEvent, other: AuditEvent): number {
+  // Equivalent: comparison: no two events have the same ID
   return other.occurredAt.getTime() - one.occurredAt.getTime() || (one.id < other.id ? 1 : -1);
 }
 
@@ -239,6 +241,8 @@ const selectsOnPages = new Map(
     return [filters.join('_'), selectPage(name, { ...page, where: sql.join(conditions, sql` and `) })];
   }),
 );
+
+type Select = NonNullable<ReturnType<(typeof selectsInConsole)['get']>>;
 
 /** What operators have done in the console, by the filters beside the operator, who is the actor. */
 const selectsInConsole = new Map(

@@ -49,7 +49,7 @@ export async function* importInOrder(
     const own = 'status' in line ? [] : uniqueKeysOf(line, options.issuers);
     if (batch.length >= BATCH_LINES || own.some((key) => keys.has(key))) yield await flush();
     for (const key of own) keys.add(key);
-    const isRepeated = options.dryRun && own.some((key) => remembered.has(key));
+    const isRepeated = own.some((key) => remembered.has(key));
     batch.push(isRepeated ? repeated(options) : line);
     if (options.dryRun) for (const key of own) remembered.add(key);
   }

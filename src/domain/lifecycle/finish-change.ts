@@ -147,16 +147,19 @@ function readBy(select: Statement<{ id: string; userId: string | null }[]>): Ste
 
 const selectSessions = statement('select_sessions_to_check', ROW)`
   select user_id as id, user_id from sessions
+  -- Equivalent: limit: a batch has one more
   where application_id = ${p.uuid('subjectId')} and user_id > ${p.uuid('after')} order by user_id limit ${limit}`;
 
 /** The user of a grant that has ended before was told of. */
 const selectGrants = statement('select_grants_to_check', ROW)`
   select id, case when expires_at > ${p.instant('now')} and ${isGrantAfterOwnCutoffs} then user_id end as user_id
   from oidc_grants
+  -- Equivalent: limit: a batch has one more
   where application_id = ${p.uuid('subjectId')} and id > ${p.uuid('after')} order by id limit ${limit}`;
 
 const selectMembers = statement('select_members_to_check', ROW)`
   select user_id as id, user_id from group_members
+  -- Equivalent: limit: a batch has one more
   where group_id = ${p.uuid('subjectId')} and user_id > ${p.uuid('after')} order by user_id limit ${limit}`;
 
 /** Ends the sign-ins of those users who may not enter the application. A distributed database sends it to one shard. */

@@ -18,3 +18,11 @@ test('keeps no more keys than it may', () => {
   expect([keys.has('id 999'), keys.has('id 1000')]).toEqual([true, false]);
   expect(keys.bytes).toBe(8 * 2 ** 11);
 });
+
+test('takes more memory when three quarters are filled, and not before', () => {
+  const keys = new KeySet(10_000);
+  for (let index = 0; index < 768; index++) keys.add(`id ${index}`);
+  expect(keys.bytes).toBe(8 * 2 ** 10);
+  keys.add('id 768');
+  expect(keys.bytes).toBe(8 * 2 ** 11);
+});

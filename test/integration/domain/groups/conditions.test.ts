@@ -141,6 +141,13 @@ describe('a member', () => {
     expect(await reason(remove())).toBe(answer);
   });
 
+  test('who is erased meanwhile is none', async () => {
+    const erase = () => set({ deleted_at: NOW, email: '' }, 'users', userId);
+    const meanwhile = { ...callAt(NOW, erase), isUncommitted: true } as const;
+    expect(await reason(addGroupMember(meanwhile, { groupId, userId }))).toBe('USER_NOT_FOUND');
+    expect(await isMember()).toBe(false);
+  });
+
   test('is told of to the applications that see the group, once', async () => {
     await mean({ in_claim: true });
     await mean({ application_id: other });
@@ -165,6 +172,11 @@ describe('a member', () => {
   test.each<[string, prepare: () => Promise<unknown>, isCutOff: boolean]>([
     ['and loses the access', () => mean(), true],
     ['and loses none that the group has not given', () => mean({ allows_access: false }), false],
+    [
+      'and loses none that a group of others gives',
+      async () => mean({ group_id: (await insert('groups', {})).id }),
+      false,
+    ],
     ['and keeps that by another group', () => mean().then(() => mean({ group_id: another })), false],
     ['and loses none where nothing is restricted', () => mean({ application_id: other }), false],
   ])('goes %s', async (_, prepare, isCutOff) => {
