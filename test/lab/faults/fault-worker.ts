@@ -30,6 +30,8 @@ export const SENDER = {
 /** More than cores: a fault often makes its test wait. */
 const WORKERS = 4;
 
+const MOST_STARTS = 3;
+
 /** Starts the Postgres of their tests and at most so many workers. Disposal ends all, and removes their files. */
 export async function openFaultWorkers(files: Parameters<typeof FaultWorker.create>[0] = [], most = WORKERS) {
   await using stack = new AsyncDisposableStack();
@@ -52,6 +54,8 @@ export class FaultWorker implements AsyncDisposable {
   #vitest: Vitest | undefined;
   #running: Promise<unknown> | undefined;
   #pid = 0;
+  /** How often it may fail to start. */
+  #starts = MOST_STARTS;
   #response: ServerResponse | undefined;
 
   private constructor(texts: Map<string, string>, server: Server) {
@@ -84,7 +88,12 @@ export class FaultWorker implements AsyncDisposable {
       const ended = this.#vitest.runTestSpecifications([specification]).catch(() => {});
       this.#running = ended.then(() => this.#server.emit('asked', undefined));
       await started;
-      if (!this.#response) throw new Error('The worker does not start');
+    }
+    if (!this.#response) {
+      // Vitest gives a worker up that a busy machine has not started within a minute.
+      await this.#end();
+      if (--this.#starts < 0) throw new Error('The worker does not start');
+      return this.run(order, timeoutMs);
     }
     const asked = once(this.#server, 'asked', { signal: AbortSignal.timeout(Math.ceil(timeoutMs)) });
     this.#response?.end(JSON.stringify({ ...order, changed: this.#changed.splice(0) }));
@@ -110,10 +119,11 @@ export class FaultWorker implements AsyncDisposable {
   async #end(): Promise<void> {
     if (!this.#running) return;
     try {
-      process.kill(this.#pid, 'SIGKILL');
+      if (this.#pid > 0) process.kill(this.#pid, 'SIGKILL');
     } catch {
       // It has ended.
     }
+    this.#pid = 0;
     await this.#running;
     await this.#vitest?.close();
     this.#running = undefined;
