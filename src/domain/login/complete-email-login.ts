@@ -58,7 +58,9 @@ export async function completeByCode(
 ): Promise<Completion | undefined | 'not tried'> {
   const { id: loginIntentId, applicationId, restrictAccess } = intent;
   const { id, userId, email, walletAddress, identityId } = code;
-  if (!userId || walletAddress || identityId || restrictAccess) return 'not tried';
+  if (walletAddress || identityId) return 'not tried';
+  // Equivalent: guard, condition: the statement would leave the login open
+  if (!userId || restrictAccess) return 'not tried';
   const how = { method: 'email', ...toSignInOrigin(browser) } as const;
   const login = { loginIntentId, userId, assurance: ONE_FACTOR, onBehalfBy: null };
   const rows = await call.run(redeemCode, {

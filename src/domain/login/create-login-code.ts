@@ -176,6 +176,7 @@ export async function insertNewCode(
   const full = await settlePermits(call, buckets, permits, required);
   if (full) throw refuseCode(full);
   const code = permits.every(({ isTaken }) => isTaken) ? short : long;
+  // Equivalent: guard, call: only where tables are distributed
   if (takenBefore) await insert(code);
   return { id, code, isUnsent: false, wait: secondsUntilRepeat(call.now, { createdAt: call.now, sends: 1 }) };
 }

@@ -31,6 +31,8 @@ export async function findLatestCode({ run }: Call, where: InBrowser): Promise<S
 
 /** Parameters: all of `InBrowser`. */
 export const latestCode = sql`
-  select ${columnsOf(storedCodeColumns)} from login_codes where ${isInBrowser} order by created_at desc limit 1`;
+  select ${columnsOf(storedCodeColumns)} from login_codes where ${isInBrowser}
+  -- Equivalent: limit: everybody takes the first row
+  order by created_at desc limit 1`;
 
 const selectLatestCode = statement('select_latest_login_code', storedCodeColumns)`${latestCode}`;

@@ -36,4 +36,5 @@ export function toLinkBy<Code extends ToLink>(code: Code, link: string): Code {
 const selectProvedWallet = statement('select_proved_wallet', { address: walletChallenges.address })`
   select address from wallet_challenges
   where ${isInBrowser} and is_proved and expires_at > ${p.instant('now')}
+  -- Equivalent: limit: the first row is taken
   order by created_at desc limit 1`;

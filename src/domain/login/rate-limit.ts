@@ -118,7 +118,9 @@ export const takenPermits = sql`wanted as (
     insert into rate_limits as r (key, empty_ms, expires_at)
     select key, ${nowMs} + interval_ms, to_timestamp(latest_ms / 1000.0) from wanted
     where position not in (select position from filled)
+      -- Equivalent: conjunct, comparison: settlePermits would give them back
       and not exists (select 1 from filled where position <= ${p.integer('required')})
+    -- Equivalent: order: two that meet lock in the same order either way
     order by key
     on conflict (key) do update set empty_ms = ${filledMs}, expires_at = excluded.expires_at
     where to_timestamp((${filledMs}) / 1000.0) <= excluded.expires_at
@@ -159,6 +161,7 @@ export async function takeEach(
   required = buckets.length,
 ): Promise<readonly Permit[] | undefined> {
   const found = await Promise.all(buckets.map((bucket) => call.run(selectFull, permitsOf(call, [bucket]))));
+  // Equivalent: method: they are the same statement
   if (!found.every((rows) => rows !== undefined)) return undefined;
   const taken = found.map((rows): Permit => ({ isFull: rows.length > 0, isTaken: false }));
   if (taken.slice(0, required).some(({ isFull }) => isFull)) return taken;

@@ -190,7 +190,9 @@ export function selectPage<const Type extends TableRowType>(
     : sql`select ${select} ${sortedAfter(order, where, join)} limit ${isPlannedAnew ? limit : maxPageLimit}`;
   if (isPlannedAnew) return statement(name, columns)`${rows}`;
   return statement(name, columns)`
-    select * from (${rows}) as page order by ${sql.raw(newestFirst.join(', '))} limit ${limit}`;
+    select * from (${rows}) as page order by ${sql.raw(newestFirst.join(', '))}
+    -- Equivalent: limit: a page takes no more rows than it wants
+    limit ${limit}`;
 }
 
 const maxRead = sql.raw(String(MAX_READ));

@@ -35,6 +35,19 @@ test('a message that comes during a poll is looked for right after it', async ()
   expect(poll).toHaveBeenCalledTimes(2);
 });
 
+test('a poll that takes long is the only one', async () => {
+  const answers: (() => void)[] = [];
+  const { feeds, poll } = openFeeds(() => new Promise((resolve) => answers.push(() => resolve(endAt(0)))));
+  feeds.watch(APPLICATION);
+  await vi.advanceTimersByTimeAsync(1_000);
+  feeds.wake(APPLICATION);
+  await vi.advanceTimersByTimeAsync(500);
+  expect(poll).toHaveBeenCalledTimes(1);
+  answers[0]?.();
+  await vi.advanceTimersByTimeAsync(100);
+  expect(poll).toHaveBeenCalledTimes(2);
+});
+
 test('a feed that goes on is polled more often, and all feeds once a second otherwise', async () => {
   let end = 0;
   const { feeds, poll } = openFeeds(() => endAt(end));

@@ -166,7 +166,8 @@ describe('a try', () => {
 
   it('tells nobody where Usher sends no e-mails', async () => {
     const person = await createPerson();
-    for (let count = 1; count <= 5; count++) await enter(person, ofApp(person.wrong()), { mails: false });
+    for (let count = 1; count <= 5; count++)
+      expect((await enter(person, ofApp(person.wrong()), { mails: false })).outcome).toBe('WRONG_SECOND_FACTOR');
     expect(await noticesOf(person)).toEqual([]);
   });
 

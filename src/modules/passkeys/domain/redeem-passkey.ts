@@ -113,7 +113,7 @@ async function findPasskey({ run }: Call, id: string, { rpId }: RelyingParty): P
 
 /** WebAuthn, section 6.1.1. The counter of synced passkeys is always zero. */
 function hasSteppedBack(before: number, now: number): boolean {
-  return (before > 0 || now > 0) && now <= before;
+  return before > 0 && now <= before;
 }
 
 const STORED = {

@@ -326,3 +326,14 @@ test.each<[string, fields: Columns, attempt: Columns | undefined]>([
     await sql`select method, resource, network, user_agent from audit_events where application_id = ${here}`;
   expect(found).toEqual(attempt ? [{ ...columns, method: 'page', resource: isOfUser ? userId : '' }] : []);
 });
+
+test('a sign-in of a user who is erased meanwhile keeps no origin', async () => {
+  const { run, ...call } = callAt();
+  const late: typeof run = async (statement, parameters) => {
+    const rows = await run(statement, parameters);
+    if (statement.name === 'completeLoginIntent') await setUser({ deleted_at: NOW, email: '', wallet_address: '' });
+    return rows;
+  };
+  await complete({ ipAddress: '192.0.2.7' }, { ...call, run: late });
+  expect(await readIntent()).toMatchObject({ user_id: userId, ip_address: null });
+});

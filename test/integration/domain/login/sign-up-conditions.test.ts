@@ -114,6 +114,31 @@ describe('a second factor', () => {
     expect((await readIntent())?.assurance ?? null).toBe(answer === 'done' ? assurance : null);
   });
 
+  test.each<[string, end: () => Promise<unknown>]>([
+    ['is revoked everywhere', () => insert('user_cutoffs', { user_id: userId, cutoff_at: at(HOUR) })],
+    [
+      'is signed out here',
+      () => sql`
+        insert into browser_cutoffs (user_id, browser_digest, cutoff_at, expires_at)
+        values (${userId}, ${browser.digest}, ${at(HOUR)}, ${at(DAY)})`,
+    ],
+    ['has another address', () => setUser({ email_changed_at: NOW })],
+    ['has an older second factor', () => sql`update totp_secrets set counts_from = ${NOW} where user_id = ${userId}`],
+  ])('is too young, but the user %s meanwhile', async (_, end) => {
+    await addFactor({ counts_from: at(1) });
+    const { run, ...call } = callAt();
+    const late: typeof run = async (statement, parameters) => {
+      const rows = await run(statement, parameters);
+      if (statement.name === 'holdSignIn') await end();
+      return rows;
+    };
+    const page = { how: { method: 'email', ...origin }, proved: { email } };
+    expect(await reason(completeLogin({ ...call, run: late }, tokens, { loginIntentId, userId }, page))).not.toBe(
+      'done',
+    );
+    expect(await readIntent()).toMatchObject({ completed_at: null });
+  });
+
   test('is not asked of who has shown it, whatever else has refused the sign-in', async () => {
     await addFactor();
     const login = { id: loginIntentId, applicationId: here, expiresAt: at(HOUR), requiredAssurance: 1 };

@@ -144,6 +144,12 @@ describe('a logout', () => {
     expect([await readData(elsewhere), await readData(client)]).toEqual([[], []]);
   });
 
+  test('of two users is told of each', async () => {
+    await addEndpoint();
+    await tell(loggedOut(given), text`unnest(array[${p.uuid('userId')}, gen_random_uuid()]) as user_id`);
+    expect(await readData(here)).toHaveLength(2);
+  });
+
   test.each<[string, application: Columns, grant: Columns, where: object, isTold: boolean]>([
     ['is told', {}, {}, {}, true],
     ['is told by no statement that stays here', {}, {}, HERE, false],
