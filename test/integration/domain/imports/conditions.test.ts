@@ -1,0 +1,206 @@
+/** Conditions of the statements of imports, a row each. What operators see: test/integration/contract/import-users.test.ts. */
+import { randomBytes, randomUUID } from 'node:crypto';
+import { beforeEach, describe, expect, test } from 'vitest';
+import { RowCipher } from '../../../../src/domain/crypto/aes-gcm.ts';
+import { type ImportOptions, importLines } from '../../../../src/domain/imports/import-lines.ts';
+import { checkUser } from '../../../../src/domain/imports/user-line.ts';
+import { at, NOW, openDomain } from '../../../support/domain-scene.ts';
+
+const { sql, insert, callAt, createUser, createApplication } = await openDomain();
+const [ISSUER, OTHER_ISSUER] = ['https://issuer.test', 'https://other.test'];
+const signedOut: string[] = [];
+const OPTIONS: ImportOptions = {
+  ...{ dryRun: false, onConflict: 'fail', notifies: false, rpId: 'usher.test' },
+  cipher: new RowCipher([Buffer.alloc(32)]),
+  issuers: new Map([
+    ['test', ISSUER],
+    ['other', OTHER_ISSUER],
+  ]),
+  onSignedOut: (userId) => void signedOut.push(userId),
+};
+
+type Columns = Readonly<Record<string, unknown>>;
+const importOne = async (line: Columns, options: Partial<ImportOptions> = {}) =>
+  (await importLines(() => callAt(), [checkUser(line)], { ...OPTIONS, ...options }))[0];
+
+const [EMAIL, WALLET] = ['grace@example.com', `0x${'aB'.repeat(20)}`];
+const KNOWN = { email: 'ada@example.com', external_id: 'ext|1', wallet_address: WALLET };
+const identity = (provider = 'test', subject = 'sub') => ({ identities: [{ provider, subject }] });
+const CREDENTIAL = randomBytes(16);
+const passkey = (credentialId = CREDENTIAL, rpId = 'usher.test') => ({
+  passkeys: [{ credentialId: credentialId.toString('base64url'), publicKey: 'AQID', rpId }],
+});
+
+let userId: string;
+let other: string;
+beforeEach(async () => {
+  signedOut.length = 0;
+  await sql`truncate users, groups, applications cascade`;
+  await sql`truncate user_identities, passkeys, added_users, totp_secrets`;
+  userId = await createUser(KNOWN);
+  other = await createUser({ email: 'other@example.com', external_id: 'ext|2' });
+  await insert('user_identities', { user_id: userId, issuer: ISSUER, subject: 'sub' });
+  await insert('passkeys', { user_id: userId, credential_id: CREDENTIAL });
+});
+
+const deleteKnown = () => sql`update users set deleted_at = ${NOW} where id = ${userId}`;
+
+describe('a line is', () => {
+  const EXISTS = 'USER_ALREADY_EXISTS';
+  test.each<[string, line: () => Columns, reason: string | undefined, field?: string, prepare?: () => unknown]>([
+    ['about a new user', () => ({}), undefined],
+    ['about a new user of that ID', () => ({ id: randomUUID() }), undefined],
+    ['about the user of an address', () => ({ email: 'ADA@example.com' }), EXISTS, 'email'],
+    ['about no deleted user of it', () => ({ email: KNOWN.email }), undefined, '', deleteKnown],
+    ['about the user of an ID', () => ({ id: userId }), EXISTS, 'id'],
+    ['about no deleted user of an ID', () => ({ id: userId }), EXISTS, 'id', deleteKnown],
+    ['about the user of an external ID', () => ({ externalId: 'ext|1' }), EXISTS, 'externalId'],
+    ['about no deleted user of an external ID', () => ({ externalId: 'ext|1' }), undefined, '', deleteKnown],
+    [
+      'refused with the wallet of another user',
+      () => ({ walletAddress: WALLET.toLowerCase() }),
+      EXISTS,
+      'walletAddress',
+    ],
+    [
+      'about a new user with the wallet of a deleted one',
+      () => ({ walletAddress: WALLET }),
+      undefined,
+      '',
+      deleteKnown,
+    ],
+    ['refused with two users', () => ({ id: userId, externalId: 'ext|2' }), 'CONFLICTING_IDS', 'externalId'],
+    ['refused with a new ID', () => ({ id: randomUUID(), email: KNOWN.email }), 'CONFLICTING_IDS', 'id'],
+    ['refused with the identity of another user', () => identity(), 'IDENTITY_ALREADY_LINKED', 'identities'],
+    ['about a new user with the subject of another issuer', () => identity('other'), undefined],
+    ['about a new user with another subject', () => identity('test', 'another'), undefined],
+    ['refused with an unknown provider', () => identity('unknown'), 'UNKNOWN_PROVIDER', 'identities'],
+    ['refused with the passkey of another user', () => passkey(), 'PASSKEY_ALREADY_EXISTS', 'passkeys'],
+    [
+      'refused with the passkey of another host',
+      () => passkey(randomBytes(16), 'a'),
+      'PASSKEY_OF_OTHER_HOST',
+      'passkeys',
+    ],
+    [
+      'refused with a passkey without a key',
+      () => passkey(randomBytes(16)),
+      'VALIDATION_FAILED',
+      'passkeys[0].publicKey',
+    ],
+    ['refused with an unknown group', () => ({ groups: ['unknown'] }), 'GROUP_NOT_FOUND', 'groups'],
+    ['refused with an unknown application', () => ({ applications: [other] }), 'APPLICATION_NOT_FOUND', 'applications'],
+  ])('%s', async (_, line, reason, field, prepare) => {
+    await prepare?.();
+    const given = { email: EMAIL, ...line() };
+    const result = await importOne(given);
+    expect(result).toMatchObject(reason ? { status: 'failed', reason, field } : { status: 'created' });
+    const created = await sql`select from users where created_at = ${NOW}`;
+    expect(created).toHaveLength(reason ? 0 : 1);
+  });
+
+  test.each<[string, columns: Columns, reason: string | undefined]>([
+    ['about a member of an application', {}, undefined],
+    ['refused with a deleted application', { deleted_at: NOW }, 'APPLICATION_NOT_FOUND'],
+  ])('%s', async (_, columns, reason) => {
+    const applicationId = await createApplication(columns);
+    await createApplication();
+    const result = await importOne({ email: EMAIL, applications: [applicationId, applicationId] });
+    expect(result?.reason).toBe(reason);
+    const added = await sql`select application_id, user_id from added_users`;
+    expect(added).toEqual(reason ? [] : [{ application_id: applicationId, user_id: result?.id }]);
+  });
+
+  test.each([
+    ['skip', 'skipped'],
+    ['update', 'updated'],
+  ] as const)('with %s about a user who is there %s', async (onConflict, status) => {
+    expect(await importOne({ email: KNOWN.email, name: 'New' }, { onConflict })).toEqual({ status, id: userId });
+    const names = await sql`select id, name from users order by id = ${other}`;
+    expect(names).toEqual([
+      { id: userId, name: status === 'updated' ? 'New' : null },
+      { id: other, name: null },
+    ]);
+  });
+});
+
+describe('an update', () => {
+  const update = (line: Columns, options: Partial<ImportOptions> = {}) =>
+    importOne({ email: KNOWN.email, ...line }, { onConflict: 'update', ...options });
+  const read = async () =>
+    (
+      await sql`select name, external_id, wallet_address, email_verified_at, deactivated_at from users where id = ${userId}`
+    )[0];
+
+  test.each<[string, before: Columns, line: Columns, after: Columns, isSignedOut: boolean]>([
+    [
+      'keeps what the line lacks',
+      { name: 'Ada' },
+      {},
+      { name: 'Ada', external_id: 'ext|1', wallet_address: WALLET },
+      false,
+    ],
+    [
+      'changes what it has',
+      { name: 'Ada' },
+      { name: 'Lin', externalId: 'ext|3' },
+      { name: 'Lin', external_id: 'ext|3' },
+      false,
+    ],
+    ['clears what it clears', { name: 'Ada' }, { name: null }, { name: null }, false],
+    ['verifies the address', {}, { emailVerified: true }, { email_verified_at: NOW }, false],
+    [
+      'does not take it back',
+      { email_verified_at: at(-1) },
+      { emailVerified: false },
+      { email_verified_at: at(-1) },
+      false,
+    ],
+    ['deactivates', {}, { isActive: false }, { deactivated_at: NOW }, true],
+    ['activates', { deactivated_at: at(-1) }, { isActive: true }, { deactivated_at: null }, false],
+    ['leaves the deactivated so', { deactivated_at: at(-1) }, {}, { deactivated_at: at(-1) }, false],
+  ])('%s', async (_, before, line, after, isSignedOut) => {
+    const row = { name: null, ...before };
+    await sql`update users set ${sql(row as never)} where id = ${userId}`;
+    const others = () => sql`select * from users where id = ${other}`;
+    const left = await others();
+    expect(await update(line)).toEqual({ status: 'updated', id: userId });
+    expect(await read()).toMatchObject(after);
+    expect([signedOut, await others()]).toEqual([isSignedOut ? [userId] : [], left]);
+  });
+
+  test('changes nothing in a dry run', async () => {
+    const before = await read();
+    expect(await update({ name: 'New', isActive: false }, { dryRun: true })).toEqual({ status: 'updated', id: userId });
+    expect([await read(), signedOut]).toEqual([before, []]);
+    expect((await importOne({ email: EMAIL }, { dryRun: true }))?.status).toBe('created');
+    expect(await sql`select from users where email = ${EMAIL}`).toHaveLength(0);
+  });
+
+  test('brings nobody beyond 100 groups, of which those that are there count once', async () => {
+    const names = Array.from({ length: 101 }, (_, at) => `group ${at}`);
+    await sql`insert into groups (id, name, created_at) select gen_random_uuid(), n, ${NOW} from unnest(${names}::text[]) n`;
+    await sql`insert into group_members select id, ${userId}, ${NOW} from groups where name <> ${names[99] ?? ''} and name <> ${names[100] ?? ''}`;
+    await sql`insert into group_members select id, ${other}, ${NOW} from groups`;
+    const beyond = { status: 'failed', reason: 'TOO_MANY_GROUPS', field: 'groups', id: userId };
+    expect(await update({ groups: names.slice(99) })).toEqual(beyond);
+    expect((await update({ groups: names.slice(0, 100) }))?.status).toBe('updated');
+    expect(await update({ groups: names.slice(100) })).toEqual(beyond);
+    expect((await update({ groups: [] }))?.status).toBe('updated');
+    expect(await sql`select from group_members where user_id = ${userId}`).toHaveLength(100);
+  });
+
+  test('marks who gets a second factor, and nobody else', async () => {
+    const secret = 'A'.repeat(32);
+    expect((await update({ totpSecret: secret }))?.status).toBe('updated');
+    const read = () => sql`select id, has_second_factor from users order by id = ${other}`;
+    const marked = [
+      { id: userId, has_second_factor: true },
+      { id: other, has_second_factor: false },
+    ];
+    expect(await read()).toEqual(marked);
+    const sealed = await sql`select sealed from totp_secrets`;
+    expect((await update({ totpSecret: 'B'.repeat(32) }))?.status).toBe('updated');
+    expect(await sql`select sealed from totp_secrets`).toEqual(sealed);
+  });
+});
