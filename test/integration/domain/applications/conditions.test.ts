@@ -135,6 +135,12 @@ describe('an update', () => {
     expect(await sql`select is_active from webhooks where application_id = ${here}`).toEqual([{ is_active: false }]);
   });
 
+  test('that restricts leaves the second look at its users to the job', async () => {
+    await updateApplication(callAt(), { applicationId: here, restrictAccess: true });
+    const left = await sql`select step > 0 as has_begun from unfinished_changes where subject_id = ${here}`;
+    expect(left).toEqual([{ has_begun: true }]);
+  });
+
   test('of a deleted one has no version to name', async () => {
     expect(await readApplicationVersion(call, { applicationId: here })).toEqual(expect.any(String));
     await set({ deleted_at: NOW });

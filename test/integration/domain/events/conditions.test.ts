@@ -442,11 +442,11 @@ describe('the download says', () => {
       'the reason of one of several check-ins at the same instant',
       async ({ scan, undo, update }) => {
         await update({ capacity: null });
-        await scan([{ attendeeId: 'ada' }]);
+        await scan([{ attendeeId: 'ada', scanId: `${'0'.repeat(8)}${randomUUID().slice(8)}` }]);
         await undo('ada');
         await update({ capacity: 1 });
         for (let time = 0; time < 2; time++) {
-          await scan([FORCED]);
+          await scan([{ ...FORCED, scanId: `${'f'.repeat(8)}${randomUUID().slice(8)}` }]);
           if (time === 0) await undo('ada');
         }
       },
