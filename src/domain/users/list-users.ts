@@ -83,6 +83,8 @@ const prefix = p.text('emailPrefix');
 /** The upper bound is the prefix and 254 times U+10FFFF, the last character. An address has at most 254 characters. */
 const selectUsersByPrefix = statement('select_users_by_email_prefix', { ...userColumns, sortKey: t.text })`
   select ${columnsOf(userColumns)}, ${sortKey} as sort_key from users
-  where deleted_at is null and ${sortKey} >= ${prefix} and ${sortKey} <= ${prefix} || repeat(chr(1114111), 254)
+  where deleted_at is null and ${sortKey} >= ${prefix}
+    -- Equivalent: comparison: no address is the bound
+    and ${sortKey} <= ${prefix} || repeat(chr(1114111), 254)
     and ${sortKey} > ${p.text('afterEmail')}
   order by ${sortKey} limit ${p.integer('limit')}`;

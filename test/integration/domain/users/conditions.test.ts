@@ -13,6 +13,7 @@ import { getUser } from '../../../../src/domain/users/get-user.ts';
 import { listUserAccess, mayEnter } from '../../../../src/domain/users/list-user-access.ts';
 import { listUsers } from '../../../../src/domain/users/list-users.ts';
 import { markEmailVerified } from '../../../../src/domain/users/mark-email-verified.ts';
+import { removeIfErased } from '../../../../src/domain/users/personal-data.ts';
 import { followNoticeLink } from '../../../../src/domain/users/still-signed-in.ts';
 import { at, DAY, HOUR, NOW, openDomain } from '../../../support/domain-scene.ts';
 
@@ -225,6 +226,14 @@ describe('an added user', () => {
     expect([await add().catch(reasonOf), await isAdded()]).toEqual([reason, 0]);
   });
 
+  test('of an unknown application is nobody, and keeps invitations as they are', async () => {
+    await invite({ created_user: true, expires_at: at(DAY) });
+    const added = addApplicationUser(call, { applicationId: randomUUID(), userId });
+    expect(await added.catch(reasonOf)).toBe('APPLICATION_NOT_FOUND');
+    const kept = await sql`select created_user, added_user from invitations where user_id = ${userId}`;
+    expect(kept).toEqual([{ created_user: true, added_user: true }]);
+  });
+
   test('is more than an invitation, which no longer takes the access away', async () => {
     const rows: readonly (readonly [string, Columns, Columns])[] = [
       ['here', {}, { created_user: false, added_user: false }],
@@ -328,4 +337,50 @@ describe('a new user', () => {
     const added = await sql`select application_id, added_at from added_users where user_id = ${id}`;
     expect([added, readTold()]).toEqual([[{ application_id: here, added_at: NOW }], [here]]);
   });
+});
+
+test.each<[string, () => Promise<unknown>, reason: string]>([
+  [
+    '100 applications',
+    () => create(call, { email: 'a@b.test', applicationIds: Array.from({ length: 100 }, randomUUID) }),
+    'APPLICATION_NOT_FOUND',
+  ],
+  [
+    'one more',
+    () => create(call, { email: 'a@b.test', applicationIds: Array.from({ length: 101 }, randomUUID) }),
+    'VALIDATION_FAILED',
+  ],
+  ['an address of 254 characters', () => getUser(call, { email: `${'x'.repeat(245)}@x.de.com` }), 'USER_NOT_FOUND'],
+  ['a longer one', () => getUser(call, { email: `${'x'.repeat(246)}@x.de.com` }), 'VALIDATION_FAILED'],
+])('a request with %s', async (_, ask, reason) => {
+  expect(await ask().catch(reasonOf)).toBe(reason);
+});
+
+test('an erasure takes what is of the user alone, and leaves the latest cut-offs', async () => {
+  for (const resource of [userId, stranger])
+    await sql`
+      insert into audit_events (application_id, occurred_at, id, actor_type, actor, action, resource, ip_address, request_id, note)
+      values (${here}, ${NOW}, ${randomUUID()}, 'admin_key', 'key', 'AdminService/UpdateUser', ${resource}, '::1', '', 'Note')`;
+  for (const [application_id, ms] of [
+    [here, DAY],
+    [other, -DAY],
+  ] as const) {
+    await insert('application_users', own({ application_id }));
+    await insert('session_cutoffs', own({ application_id, changed_at: at(ms) }));
+  }
+  await insert('user_cutoffs', { user_id: userId });
+  expect(await removeIfErased(call, userId)).toBe(false);
+  await setUser({ deleted_at: NOW, email: '', wallet_address: '' });
+  expect(await removeIfErased(call, userId)).toBe(true);
+  const notes =
+    await sql`select resource, note, ip_address from audit_events where application_id = ${here} order by resource = ${stranger}`;
+  expect(notes).toEqual([
+    { resource: userId, note: null, ip_address: '' },
+    { resource: stranger, note: 'Note', ip_address: '::1' },
+  ]);
+  const changedAt = async (of: string) =>
+    (await sql`select changed_at from session_cutoffs where application_id = ${of} and user_id = ${userId}`)[0]
+      ?.changed_at;
+  expect(await changedAt(here)).toEqual(at(DAY));
+  expect((await changedAt(other)).getTime()).toBeGreaterThan(at(-HOUR).getTime());
 });
