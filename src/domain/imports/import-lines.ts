@@ -54,7 +54,7 @@ export async function importLines(
   });
   const created = lines.flatMap((line, at): PlacedLine[] => {
     const { status, id } = results[at] ?? {};
-    return status === 'created' && id && !options.dryRun ? [{ line, userId: id, isNew: true }] : [];
+    return status === 'created' && !options.dryRun ? [{ line, userId: id as string, isNew: true }] : [];
   });
   if (created.length > 0) {
     try {

@@ -191,6 +191,16 @@ describe('a member', () => {
 });
 
 describe('a deletion', () => {
+  test('is told of to the applications that see the group, and to no other', async () => {
+    await mean({ in_claim: true, allows_access: false });
+    await mean({ application_id: other, allows_access: false });
+    await member();
+    await deleteGroup(callAt(), { groupId });
+    expect(readTold()).toEqual([here]);
+    const messages = await sql`select application_id from webhook_messages where application_id in (${here}, ${other})`;
+    expect(messages).toEqual([{ application_id: here }]);
+  });
+
   test.each<[string, prepare: () => PromiseLike<unknown>, answer: string]>([
     ['of a deleted group', () => set({ deleted_at: at(-1) }), 'GROUP_NOT_FOUND'],
     ['of a group of the file', () => set({ declared_by_file: true }), 'MANAGED_BY_FILE'],

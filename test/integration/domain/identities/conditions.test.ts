@@ -43,6 +43,11 @@ describe('an identity is linked', () => {
   test.each<[string, prepare: () => PromiseLike<unknown>, answer: unknown]>([
     ['to its user', async () => undefined, true],
     ['to one who has it already', () => identity({ user_id: userId }), true],
+    [
+      'to one who has it already, beside another user of the issuer',
+      () => identity({ user_id: other, subject: 'aaa' }).then(() => identity({ user_id: userId })),
+      true,
+    ],
     ['to none but the one who has it', () => identity({ user_id: other }), 'IDENTITY_ALREADY_LINKED'],
     ['beside that of another issuer', () => identity({ user_id: other, issuer: 'https://a.test' }), true],
     ['beside another one of the issuer', () => identity({ user_id: other, subject: 'grace' }), true],
