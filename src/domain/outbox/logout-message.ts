@@ -105,6 +105,7 @@ function toMessages(logout: Logout): Message[] {
   const { gone, applicationId } = logout;
   const withGrants = sql`${gone} join oidc_grants as g on g.application_id = ${applicationId}
     and g.user_id = gone.user_id and g.expires_at > ${p.instant('now')}`;
+  // Equivalent: conjunct: no client has null for an ID
   const ofClients = sql`(select g.user_id, g.sid, g.client_id from ${withGrants} where g.client_id is not null)`;
   return [
     toMessage(logout),

@@ -128,7 +128,9 @@ function findOrBeginBy(
       where application_id = ${p.uuid('applicationId')} and user_id = ${signIn.userId}
         and expires_at > ${p.instant('now')}
     ), caller as (
-      select id, email, name, profile_image, wallet_address, attributes, ${cutoffAt} as cutoff_at${grant ? sql`, email_verified_at` : sql``}${redeemed ? sql`, redeemed.*` : sql``}
+      select id, email, name, profile_image, wallet_address, attributes, ${cutoffAt} as cutoff_at${redeemed ? sql`, redeemed.*` : sql``}
+        -- Equivalent: choice: nobody reads it without a grant
+        ${grant ? sql`, email_verified_at` : sql``}
       from users ${redeemed ? sql`join redeemed on true` : sql``}
       where id = ${signIn.userId} and deleted_at is null and deactivated_at is null ${grant ? sql`and ${grant.condition}` : sql``}
     ), kept as (

@@ -1,7 +1,7 @@
 /** Each condition of the statement that changes a user, a row each. What people see: test/contract/users.test.ts. */
 import { randomUUID } from 'node:crypto';
 import { beforeEach, describe, expect, test } from 'vitest';
-import { changeOwnEmail, linkWallet, updateUser } from '../../../../src/domain/users/update-user.ts';
+import { changeOwnEmail, linkWallet, readUserVersion, updateUser } from '../../../../src/domain/users/update-user.ts';
 import { at, DAY, NOW, openDomain } from '../../../support/domain-scene.ts';
 
 const { sql, insert, callAt, createUser, createApplication } = await openDomain();
@@ -22,6 +22,12 @@ const readUser = async () => (await sql`select * from users where id = ${userId}
 const setUser = (columns: object, id = userId) =>
   sql`update users set ${sql({ id, ...columns } as never)} where id = ${id}`;
 const reasonOf = (error: { reason?: string }) => error.reason;
+
+test('a user has a version until the user is deleted', async () => {
+  expect(await readUserVersion(call, { userId })).toEqual(expect.any(String));
+  await setUser({ deleted_at: NOW });
+  expect(await readUserVersion(call, { userId })).toBeUndefined();
+});
 
 describe('a change of a user', () => {
   const WALLET = '0x00000000000000000000000000000000000000ab';
