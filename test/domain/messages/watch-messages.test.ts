@@ -8,7 +8,8 @@ import { PageTokens } from '../../../src/domain/pages/list.ts';
 
 test('a watch sleeps until it checks its key, and no longer', async () => {
   const leaving = new AbortController();
-  const slept: number[] = [];
+  const [slept, sizes] = [[], []] as [number[], number[]];
+  const NOWHERE = { epoch: 'e', start: '0', end: '0', reached: '0', positions: 100 };
   const watcher: Partial<Watcher> = {
     takeRefresh: () => false,
     hasMore: () => false,
@@ -17,14 +18,20 @@ test('a watch sleeps until it checks its key, and no longer', async () => {
       leaving.abort();
     },
   };
-  const call = { run: async () => [{ applicationId: 'a', epoch: 'e', end: '0' }], application: { id: 'a' } };
+  const call = {
+    run: async (_: unknown, parameters: { size: number }) => {
+      sizes.push(parameters.size);
+      return [{ ...NOWHERE, at: null, messageId: null, payload: null }];
+    },
+    application: { id: 'a' },
+  };
   const parts = { watcher: watcher as Watcher, tokens: new PageTokens([randomBytes(32)]), requireKey: async () => {} };
   const signals = { signal: leaving.signal, closing: new AbortController().signal };
-  const watch = watchMessages(call as unknown as ApplicationCall, { ...parts, ...signals }, {});
+  const watch = watchMessages(call as unknown as ApplicationCall, { ...parts, ...signals }, { cursor: 'oldest' });
   await expect(async () => {
     for await (const { messages } of watch) expect(messages).toEqual([]);
   }).rejects.toThrow();
-  expect(slept).toEqual([expect.any(Number)]);
+  expect([slept, sizes]).toEqual([[expect.any(Number)], [100]]);
   expect(slept[0]).toBeGreaterThan(2_000);
   expect(slept[0]).toBeLessThanOrEqual(4_000);
 });

@@ -13,6 +13,7 @@ import {
   digestLoginCode,
   type LoginCodeKeys,
 } from '../../../../src/domain/login/login-code.ts';
+import { admitRepetition } from '../../../../src/domain/login/login-code-limits.ts';
 import { createMuteToken, endMute, findMute, muteAddress } from '../../../../src/domain/login/muted-addresses.ts';
 import { recordSending } from '../../../../src/domain/login/record-sending.ts';
 import { isRightCode, requireRightCode } from '../../../../src/domain/login/require-right-code.ts';
@@ -213,6 +214,14 @@ describe('a code is asked for', () => {
     };
     expect(await outcome(ask({ ...call, run: late }))).toEqual(answer);
     expect(await readCode(id)).toMatchObject(meanwhile);
+  });
+
+  test('again by strangers no more often than a new one', async () => {
+    await insertCode();
+    const settings = { keys, limitFactor: 1 };
+    for (let count = 0; count < 10; count++)
+      await admitRepetition(callAt(), settings, { browser, email, familiarity: 'stranger' });
+    expect(await outcome(ask())).toEqual({ reason: 'TOO_MANY_CODES', minutes: 20 });
   });
 
   test.each<[string, settings: Columns, isUser: boolean, isDecoy: boolean, said: RegExp | undefined]>([

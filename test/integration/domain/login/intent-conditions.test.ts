@@ -3,6 +3,7 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { decodeJwt } from 'jose';
 import { beforeEach, describe, expect, test } from 'vitest';
 import type { ServiceError } from '../../../../src/domain/core/errors.ts';
+import { noteEntryOnBehalf } from '../../../../src/domain/login/accept-invitation.ts';
 import { completeLogin, completeLoginElsewhere } from '../../../../src/domain/login/complete-login.ts';
 import { deriveLoginCodeKeys } from '../../../../src/domain/login/login-code.ts';
 import { toSignInOrigin } from '../../../../src/domain/sessions/browser.ts';
@@ -336,4 +337,10 @@ test('a sign-in of a user who is erased meanwhile keeps no origin', async () => 
   };
   await complete({ ipAddress: '192.0.2.7' }, { ...call, run: late });
   expect(await readIntent()).toMatchObject({ user_id: userId, ip_address: null });
+});
+
+test('an invitation keeps the first entry on behalf of its user', async () => {
+  await invite({});
+  for (const ms of [0, HOUR]) await noteEntryOnBehalf(callAt(at(ms)), { applicationId: here, userId });
+  expect(await sql`select on_behalf_at from invitations where user_id = ${userId}`).toEqual([{ on_behalf_at: NOW }]);
 });

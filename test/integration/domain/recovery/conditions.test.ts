@@ -164,6 +164,12 @@ test('a link is made for the address that the user has by then, and counts once'
   expect([changes, woken]).toEqual([3, 1]);
   for (let count = 1; count < 20; count++) expect(await reason(make({}, { actor }))).toBe('made');
   expect(await reason(make({}, { actor }))).toBe('TOO_MANY_RECOVERY_LINKS');
+  const deactivate: typeof run = async (statement, parameters) => {
+    if (statement.name === 'insertRecoveryLink') await setUser({ deactivated_at: NOW });
+    return run(statement, parameters);
+  };
+  expect(await reason(make({}, { ...call, run: deactivate }))).toBe('USER_NOT_ACTIVE');
+  await setUser({ deactivated_at: null });
   changes = -1;
   expect(await reason(make({}, { ...call, run: meanwhile }))).toBe('SERVICE_UNAVAILABLE');
   expect(changes).toBe(2);

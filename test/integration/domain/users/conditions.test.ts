@@ -366,7 +366,7 @@ test('an erasure takes what is of the user alone, and leaves the latest cut-offs
     [other, -DAY],
   ] as const) {
     await insert('application_users', own({ application_id }));
-    await insert('session_cutoffs', own({ application_id, changed_at: at(ms) }));
+    await insert('session_cutoffs', own({ application_id, changed_at: at(ms), expires_at: at(2 * ms) }));
   }
   await insert('user_cutoffs', { user_id: userId });
   expect(await removeIfErased(call, userId)).toBe(false);
@@ -378,9 +378,12 @@ test('an erasure takes what is of the user alone, and leaves the latest cut-offs
     { resource: userId, note: null, ip_address: '' },
     { resource: stranger, note: 'Note', ip_address: '::1' },
   ]);
-  const changedAt = async (of: string) =>
-    (await sql`select changed_at from session_cutoffs where application_id = ${of} and user_id = ${userId}`)[0]
-      ?.changed_at;
-  expect(await changedAt(here)).toEqual(at(DAY));
-  expect((await changedAt(other)).getTime()).toBeGreaterThan(at(-HOUR).getTime());
+  const cutoffAt = async (of: string) =>
+    (
+      await sql`select changed_at, expires_at from session_cutoffs where application_id = ${of} and user_id = ${userId}`
+    )[0];
+  // The cut-off of the user is kept for a day.
+  expect(await cutoffAt(here)).toEqual({ changed_at: at(DAY), expires_at: at(2 * DAY) });
+  expect(await cutoffAt(other)).toEqual({ changed_at: expect.any(Date), expires_at: at(DAY) });
+  expect((await cutoffAt(other))?.changed_at.getTime()).toBeGreaterThan(at(-HOUR).getTime());
 });
