@@ -118,8 +118,11 @@ export const takenPermits = sql`wanted as (
     insert into rate_limits as r (key, empty_ms, expires_at)
     select key, ${nowMs} + interval_ms, to_timestamp(latest_ms / 1000.0) from wanted
     where position not in (select position from filled)
-      -- Equivalent: conjunct, comparison: settlePermits would give them back
-      and not exists (select 1 from filled where position <= ${p.integer('required')})
+      -- Equivalent: conjunct: settlePermits would give them back
+      and not exists (
+        select 1 from filled
+        -- Equivalent: comparison: settlePermits would give them back
+        where position <= ${p.integer('required')})
     -- Equivalent: order: two that meet lock in the same order either way
     order by key
     on conflict (key) do update set empty_ms = ${filledMs}, expires_at = excluded.expires_at

@@ -98,8 +98,9 @@ async function record(
   codes: Parameters<typeof recordAttempt>[1],
   { loginIntentId, reason, userId, method, ipAddress, userAgent }: Attempt,
 ): Promise<void> {
-  // Equivalent: condition: Postgres refuses other texts, and errors are ignored
-  const intent = UUID.test(loginIntentId) && (await findLoginIntent(call, loginIntentId));
+  // Equivalent: guard: Postgres refuses other texts, and errors are ignored
+  if (!UUID.test(loginIntentId)) return;
+  const intent = await findLoginIntent(call, loginIntentId);
   if (!intent) return;
   const { applicationId } = intent;
   if (ipAddress && !(await takeNetworkPermits(call, codes, ipAddress, OF_PLACE))) return;
