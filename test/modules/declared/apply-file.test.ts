@@ -1,6 +1,6 @@
 /** What a file does to the database: each field, keys, groups, logos, and what becomes of entries. */
 import { afterEach, describe, expect, test, vi } from 'vitest';
-import { statement } from '../../../src/database/sql/template.ts';
+import { createPostgresError } from '../../../src/database/sql/driver.ts';
 import { applicationRules } from '../../../src/domain/applications/create-application.ts';
 import { deriveApplicationId } from '../../../src/modules/declared/parse-applications-file.ts';
 import { cloneDatabase } from '../../support/database.ts';
@@ -148,13 +148,11 @@ test('messages of the change are sent after it', async () => {
 });
 
 test('a file that Postgres rolls back, because it and another transaction wait for each other, is applied again', async () => {
-  const raise = statement('raise_deadlock')`do $$ begin raise sqlstate '40P01'; end $$`;
   const transact = declared.database.transact.bind(declared.database);
   const spy = vi.spyOn(declared.database, 'transact').mockImplementationOnce((of, work) =>
     transact(of, async (run) => {
-      const result = await work(run);
-      await run(raise, {});
-      return result;
+      await work(run);
+      throw createPostgresError('C40P01\0Mdeadlock detected');
     }),
   );
   expect(await declared.apply(fileOf(GRAFANA))).toBe('new');
