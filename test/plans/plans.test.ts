@@ -105,6 +105,8 @@ const PLANNED_ANEW = [
   'delete_group_member',
   'end_group_members',
   'end_refused_users',
+  // Where a second step is needed, which is a slow thing for people.
+  'hold_sign_in',
   'insert_device_login',
   'insert_webhook',
   'remove_bodies_of_erased',
