@@ -59,7 +59,8 @@ export class Recoveries {
   }
 
   async #make(user: Pick<Person, 'userId'>): Promise<Link[]> {
-    await attempt(() => this.#scene.allowRecoveryLinks());
+    // Without a primary it cannot, and then the limit may be reached.
+    if (!(await attempt(() => this.#scene.allowRecoveryLinks()))) return [];
     const removes = pick(REMOVES);
     const more = { removes, reason: 'A history.', delayHours: 0 };
     const made = await this.#pages.call(MAKE_LINK, user, { input: { removes }, more });
