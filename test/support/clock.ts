@@ -3,9 +3,11 @@ import { MovableClock } from '../../src/testing/movable-clock.ts';
 
 /** A clock that moves only when a test advances it: `startTestService({ clock: clock.read })`. */
 export class TestClock extends MovableClock {
-  constructor(start?: Date) {
+  constructor(start = new Date()) {
     super(start);
     this.freeze();
+    // A moment has passed.
+    this.moveTo(start.getTime());
   }
 
   advance(milliseconds: number): void {
