@@ -49,9 +49,10 @@ export async function* importInOrder(
     const own = 'status' in line ? [] : uniqueKeysOf(line, options.issuers);
     if (batch.length >= BATCH_LINES || own.some((key) => keys.has(key))) yield await flush();
     for (const key of own) keys.add(key);
-    const isRepeated = own.some((key) => remembered.has(key));
-    batch.push(isRepeated ? repeated(options) : line);
-    if (options.dryRun) for (const key of own) remembered.add(key);
+    // An import that stores them need not remember, or hash, any.
+    const lasting = options.dryRun ? own : [];
+    batch.push(lasting.some((key) => remembered.has(key)) ? repeated(options) : line);
+    for (const key of lasting) remembered.add(key);
   }
   if (batch.length > 0) yield await flush();
 }
