@@ -11,6 +11,13 @@ export const NOW = new Date();
 export const at = (ms: number) => new Date(NOW.getTime() + ms);
 export const [HOUR, DAY] = [3_600_000, 86_400_000];
 
+/** Returns why the work was refused, or `done`. */
+export const reason = (work: Promise<unknown>): Promise<string> =>
+  work.then(
+    () => 'done',
+    (error) => error.reason,
+  );
+
 type Columns = Readonly<Record<string, unknown>>;
 
 /** The columns of a row, where a test does not say otherwise. */

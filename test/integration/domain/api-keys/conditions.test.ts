@@ -9,7 +9,7 @@ import { rotateApiKey } from '../../../../src/domain/api-keys/rotate-api-key.ts'
 import { digestOf, generateApiKey } from '../../../../src/domain/applications/api-key.ts';
 import type { Call } from '../../../../src/domain/core/call.ts';
 import { PageTokens } from '../../../../src/domain/pages/list.ts';
-import { at, HOUR, NOW, openDomain } from '../../../support/domain-scene.ts';
+import { at, HOUR, NOW, openDomain, reason } from '../../../support/domain-scene.ts';
 
 const { sql, insert, callAt, createApplication } = await openDomain();
 const call = callAt();
@@ -31,11 +31,6 @@ async function insertKey(columns: Columns = {}) {
   const { id } = await insert('api_keys', { application_id: here, digest, ...columns });
   return { id, apiKey };
 }
-const reason = (done: Promise<unknown>) =>
-  done.then(
-    () => 'done',
-    (error) => error.reason,
-  );
 const set = (columns: Columns, table = 'applications', id = here) =>
   sql`update ${sql(table)} set ${sql(columns as never)} where id = ${id}`;
 

@@ -11,7 +11,7 @@ import { isRegistered, isStillRegistered } from '../../../../src/domain/applicat
 import { setApplicationLogo } from '../../../../src/domain/applications/set-application-logo.ts';
 import { readApplicationVersion, updateApplication } from '../../../../src/domain/applications/update-application.ts';
 import type { Call } from '../../../../src/domain/core/call.ts';
-import { at, DAY, NOW, openDomain } from '../../../support/domain-scene.ts';
+import { at, DAY, NOW, openDomain, reason } from '../../../support/domain-scene.ts';
 import { jpeg, png } from '../../../support/images.ts';
 
 const { sql, callAt, readTold, createApplication } = await openDomain();
@@ -42,11 +42,6 @@ beforeEach(async () => {
   readTold();
 });
 
-const reason = (done: Promise<unknown>) =>
-  done.then(
-    () => 'done',
-    (error) => error.reason,
-  );
 const set = (columns: Columns, id = here) => sql`update applications set ${sql(columns as never)} where id = ${id}`;
 /** The applications whose readers of revocations ask again. */
 const readAsking = async () =>

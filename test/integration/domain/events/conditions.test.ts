@@ -13,7 +13,7 @@ import { listCheckIns, listCheckInsToDownload } from '../../../../src/domain/eve
 import { undoCheckIn } from '../../../../src/domain/events/undo-check-in.ts';
 import { updateEvent } from '../../../../src/domain/events/update-event.ts';
 import { PageTokens } from '../../../../src/domain/pages/list.ts';
-import { at, DAY, HOUR, NOW, openDomain } from '../../../support/domain-scene.ts';
+import { at, DAY, HOUR, NOW, openDomain, reason } from '../../../support/domain-scene.ts';
 
 const { sql, insert, callAt, callOf, readTold, createApplication } = await openDomain();
 const tokens = new PageTokens([randomBytes(32)]);
@@ -27,12 +27,6 @@ beforeEach(async () => {
 type Fields = Readonly<Record<string, unknown>>;
 
 const textAt = (ms: number) => at(ms).toISOString();
-
-const reason = (done: Promise<unknown>) =>
-  done.then(
-    () => 'done',
-    (error) => error.reason,
-  );
 
 const listed = (eventId: string) => listCheckIns(callOf(here), tokens, { eventId });
 

@@ -4,7 +4,7 @@ import { addGroupMember } from '../../../../src/domain/groups/add-group-member.t
 import { deleteGroup } from '../../../../src/domain/groups/delete-group.ts';
 import { removeGroupMember } from '../../../../src/domain/groups/remove-group-member.ts';
 import { changeGroupAccess, setGroupAccess } from '../../../../src/domain/groups/set-group-access.ts';
-import { at, NOW, openDomain } from '../../../support/domain-scene.ts';
+import { at, NOW, openDomain, reason } from '../../../support/domain-scene.ts';
 
 const { sql, insert, callAt, readTold, createUser, createApplication } = await openDomain();
 /** What a change leaves to the job stays to be read. */
@@ -28,11 +28,6 @@ type Columns = Readonly<Record<string, unknown>>;
 const mean = (columns: Columns = {}) =>
   insert('application_groups', { application_id: here, group_id: groupId, ...columns });
 const member = (columns: Columns = {}) => insert('group_members', { group_id: groupId, user_id: userId, ...columns });
-const reason = (done: Promise<unknown>) =>
-  done.then(
-    () => 'done',
-    (error) => error.reason,
-  );
 const readMeaning = async () =>
   (
     await sql`select allows_access, in_claim from application_groups where application_id = ${here} and group_id = ${groupId}`

@@ -2,13 +2,12 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { decodeJwt } from 'jose';
 import { beforeEach, describe, expect, test } from 'vitest';
-import type { ServiceError } from '../../../../src/domain/core/errors.ts';
 import { noteEntryOnBehalf } from '../../../../src/domain/login/accept-invitation.ts';
 import { completeLogin, completeLoginElsewhere } from '../../../../src/domain/login/complete-login.ts';
 import { deriveLoginCodeKeys } from '../../../../src/domain/login/login-code.ts';
 import { toSignInOrigin } from '../../../../src/domain/sessions/browser.ts';
 import { AuthTokens } from '../../../../src/domain/tokens/auth-tokens.ts';
-import { at, HOUR, NOW, openDomain } from '../../../support/domain-scene.ts';
+import { at, HOUR, NOW, openDomain, reason } from '../../../support/domain-scene.ts';
 import { generateIssuerKey } from '../../../support/issuer.ts';
 
 const { sql, insert, callAt, createUser, createApplication } = await openDomain();
@@ -49,11 +48,6 @@ beforeEach(async () => {
 });
 
 const addIntent = async () => (await insert('login_intents', { application_id: here })).id;
-const reason = (done: Promise<unknown>) =>
-  done.then(
-    () => 'done',
-    (error: ServiceError) => error.reason,
-  );
 const set = (table: string, columns: Columns, id: string) =>
   sql`update ${sql(table)} set ${sql(columns as never)} where id = ${id}`;
 const setIntent = (columns: Columns) => set('login_intents', columns, loginIntentId);

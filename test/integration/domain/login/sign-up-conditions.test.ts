@@ -1,7 +1,6 @@
 /** Each condition of sign-ins that are held for a second factor, and of sign-ups, a row each. */
 import { randomBytes, randomUUID } from 'node:crypto';
 import { beforeEach, describe, expect, test } from 'vitest';
-import type { ServiceError } from '../../../../src/domain/core/errors.ts';
 import { completeLogin } from '../../../../src/domain/login/complete-login.ts';
 import { findHeldSignIn, holdSignIn } from '../../../../src/domain/login/held-sign-in.ts';
 import { NOTHING_PROVED } from '../../../../src/domain/login/proved-user.ts';
@@ -9,7 +8,7 @@ import { signUp } from '../../../../src/domain/login/sign-up.ts';
 import { SignUpRules } from '../../../../src/domain/login/sign-up-rules.ts';
 import { toSignInOrigin } from '../../../../src/domain/sessions/browser.ts';
 import { AuthTokens } from '../../../../src/domain/tokens/auth-tokens.ts';
-import { at, DAY, HOUR, NOW, openDomain } from '../../../support/domain-scene.ts';
+import { at, DAY, HOUR, NOW, openDomain, reason } from '../../../support/domain-scene.ts';
 import { generateIssuerKey } from '../../../support/issuer.ts';
 
 const { sql, insert, callAt, createUser, createApplication } = await openDomain();
@@ -44,11 +43,6 @@ beforeEach(async () => {
 });
 
 const addIntent = async () => (await insert('login_intents', { application_id: here })).id;
-const reason = (done: Promise<unknown>) =>
-  done.then(
-    () => 'done',
-    (error: ServiceError) => error.reason,
-  );
 const set = (table: string, columns: Columns, id: string) =>
   sql`update ${sql(table)} set ${sql(columns as never)} where id = ${id}`;
 const setIntent = (columns: Columns) => set('login_intents', columns, loginIntentId);

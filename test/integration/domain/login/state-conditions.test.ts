@@ -1,7 +1,6 @@
 /** Each condition of what a browser may do with a login, a row each. What people see: test/login-page. */
 import { randomBytes, randomUUID } from 'node:crypto';
 import { beforeEach, describe, expect, test } from 'vitest';
-import type { ServiceError } from '../../../../src/domain/core/errors.ts';
 import { cancelLogin } from '../../../../src/domain/login/cancel-login.ts';
 import { extendCode } from '../../../../src/domain/login/extend-code.ts';
 import { findLoginApplication } from '../../../../src/domain/login/find-login-application.ts';
@@ -11,7 +10,7 @@ import { getLoginIntent } from '../../../../src/domain/login/get-login-intent.ts
 import { requireOpenIntent } from '../../../../src/domain/login/login-intent.ts';
 import { findRecentSignIn, requireRecentSignIn } from '../../../../src/domain/login/recent-sign-in.ts';
 import { AuthTokens } from '../../../../src/domain/tokens/auth-tokens.ts';
-import { at, DAY, HOUR, NOW, openDomain } from '../../../support/domain-scene.ts';
+import { at, DAY, HOUR, NOW, openDomain, reason } from '../../../support/domain-scene.ts';
 import { generateIssuerKey } from '../../../support/issuer.ts';
 
 const { sql, insert, callAt, callOf, createUser, createApplication } = await openDomain();
@@ -49,11 +48,6 @@ beforeEach(async () => {
   loginIntentId = (await insert('login_intents', { application_id: here })).id;
 });
 
-const reason = (done: Promise<unknown>) =>
-  done.then(
-    () => 'done',
-    (error: ServiceError) => error.reason,
-  );
 const setIntent = (columns: Columns) =>
   sql`update login_intents set ${sql(columns as never)} where id = ${loginIntentId}`;
 const setApplication = (columns: Columns) => sql`update applications set ${sql(columns as never)} where id = ${here}`;

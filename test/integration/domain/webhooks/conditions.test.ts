@@ -13,7 +13,7 @@ import { redeliverFailed } from '../../../../src/domain/webhooks/redeliver-faile
 import { rotateSigningKey } from '../../../../src/domain/webhooks/rotate-signing-key.ts';
 import { sendTestMessage } from '../../../../src/domain/webhooks/send-test-message.ts';
 import { updateWebhook } from '../../../../src/domain/webhooks/update-webhook.ts';
-import { at, DAY, HOUR, NOW, openDomain } from '../../../support/domain-scene.ts';
+import { at, DAY, HOUR, NOW, openDomain, reason } from '../../../support/domain-scene.ts';
 
 const { sql, insert, callAt, callOf, readTold, createApplication, createUser } = await openDomain();
 const cipher = new RowCipher([randomBytes(32)]);
@@ -54,11 +54,6 @@ beforeEach(async () => {
 });
 
 const call = () => callOf(here);
-const reason = (done: Promise<unknown>) =>
-  done.then(
-    () => 'done',
-    (error) => error.reason,
-  );
 const set = (table: string, columns: Columns, of = webhookId) =>
   sql`update ${sql(table)} set ${sql(columns as never)} where ${sql(table === 'webhooks' ? 'id' : 'webhook_id')} = ${of}`;
 const readQueue = async (of = webhookId) => (await sql`select * from webhook_queues where webhook_id = ${of}`)[0];
