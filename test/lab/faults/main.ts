@@ -1,6 +1,7 @@
 /**
  * Plants the faults that a machine finds, one at a time, and reports those that no test notices:
- * `npm run test:lab -- faults src/modules/passkeys`. With `--survivors` it tries again those that have survived.
+ * `npm run test:lab -- faults src/modules/passkeys`. With `--survivors` it tries again those that have survived. With
+ * `--test FILE` it runs the tests of that file alone: what they notice counts, what they do not is left as it was.
  */
 import { appendFileSync, existsSync, globSync, readFileSync } from 'node:fs';
 import { availableParallelism, loadavg } from 'node:os';
@@ -24,16 +25,19 @@ const FIRST_TESTS_MS = 3_000;
 const SHORTEST_LIMIT_MS = 5_000;
 const LONGEST_LIMIT_MS = 30_000;
 
-const { values, positionals } = parseArgs({ allowPositionals: true, options: { survivors: { type: 'boolean' } } });
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: { survivors: { type: 'boolean' }, test: { type: 'string', multiple: true } },
+});
 const wanted = positionals.length > 0 ? positionals.map((path) => path.replace(/\/$/, '')) : ['src'];
 const files = globSync('src/{domain,modules}/**/*.ts').sort();
 const sources = new Map<string, FaultyFile>(files.map((file) => [file, findFaults(file, readFileSync(file, 'utf8'))]));
 
-await using opened = await openFaultWorkers([...sources.values()]);
+await using opened = await openFaultWorkers([...sources.values()], values.test && 1);
 const { workers } = opened;
 
 const chosenFiles = files.filter((file) => wanted.some((path) => `${file}/`.startsWith(`${path}/`)));
-const tests = await recordTests(workers, sources, chosenFiles);
+const tests = await recordTests(workers, sources, chosenFiles, values.test);
 const reachedAnywhere = new Set(tests.flatMap(({ reached }) => reached[ANYWHERE] ?? []));
 const loaded = new Set(tests.flatMap(({ reached }) => reached[AT_LOAD] ?? []));
 const hashes = new Map(tests.map(({ file, hash }) => [file, hash]));
@@ -56,7 +60,8 @@ await Promise.all(
     for (let next = waiting.shift(); next; next = waiting.shift()) {
       const { fault, left } = next;
       const verdict = await tryFault(worker, next);
-      keep('results', results, fault.id, verdict);
+      if (!values.test || verdict.result === 'noticed') keep('results', results, fault.id, verdict);
+      else if (!results.has(fault.id)) results.set(fault.id, verdict);
       if (verdict.result === 'survived' && left.length > 0) waiting.push({ fault, left, mostMs: Infinity });
       process.stderr.write(`\rleft ${waiting.length} of ${tried.length} faults `);
     }

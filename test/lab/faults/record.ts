@@ -29,17 +29,21 @@ function listTestFiles(): string[] {
   }).sort();
 }
 
-/** Returns the tests, and records those that have changed, or that reach a file of the chosen ones that has changed. */
+/**
+ * Returns the tests, and records those that have changed, or that reach a file of the chosen ones that has changed.
+ * @param named the test files that are recorded in any case, and alone: the records of all stay as they are
+ */
 export async function recordTests(
   workers: readonly FaultWorker[],
   sources: ReadonlyMap<string, FaultyFile>,
   chosen: readonly string[],
+  named?: readonly string[],
 ): Promise<readonly TestFile[]> {
   mkdirSync(CACHE, { recursive: true });
   const fileOf = new Map(
     [...sources.values()].flatMap(({ file, faults }) => faults.map(({ id }) => [id, file] as const)),
   );
-  const old = listTestFiles().map((file) => {
+  const old = (named ?? listTestFiles()).map((file) => {
     const path = join(CACHE, encodeURIComponent(file));
     const record: TestFile | undefined = existsSync(path) ? JSON.parse(readFileSync(path, 'utf8')) : undefined;
     return { file, path, hash: hashFile(file), record };
@@ -48,7 +52,7 @@ export async function recordTests(
   const changed = chosen.filter((file) => hashes[file] !== hashFile(file));
   const stale = new Set(changed.flatMap((file) => (file in hashes ? [file] : [file, ...listImporters(file, sources)])));
   const isValid = ({ hash, record }: (typeof old)[number]) =>
-    record?.hash === hash && !record.sources.some((file) => stale.has(file));
+    !named && record?.hash === hash && !record.sources.some((file) => stale.has(file));
   const waiting = old.filter((each) => !isValid(each));
   const recorded = old.flatMap((each) => (each.record && isValid(each) ? [each.record] : []));
   const total = waiting.length;
@@ -63,11 +67,12 @@ export async function recordTests(
         if (!outcome) continue;
         const reached = [...new Set((outcome.reached[ANYWHERE] ?? []).map((id) => fileOf.get(id) ?? ''))];
         const entry: TestFile = { ...outcome, file, hash, sources: reached };
-        writeFileSync(path, JSON.stringify(entry));
+        if (!named) writeFileSync(path, JSON.stringify(entry));
         recorded.push(entry);
       }
     }),
   );
+  if (named) return recorded;
   const isFirst = Object.keys(hashes).length === 0;
   for (const file of isFirst ? sources.keys() : changed) hashes[file] = hashFile(file);
   writeFileSync(SOURCES, JSON.stringify(hashes));
