@@ -1,11 +1,11 @@
 /** What a file does to the database: each field, keys, groups, logos, and what becomes of entries. */
 import { afterEach, describe, expect, test, vi } from 'vitest';
-import { createPostgresError } from '../../../src/database/sql/driver.ts';
-import { applicationRules } from '../../../src/domain/applications/create-application.ts';
-import { deriveApplicationId } from '../../../src/modules/declared/parse-applications-file.ts';
-import { cloneDatabase } from '../../support/database.ts';
-import { fileOf, GRAFANA, newDeclaredKey, openDeclaredFixture } from '../../support/declared-fixture.ts';
-import { png } from '../../support/images.ts';
+import { createPostgresError } from '../../../../src/database/sql/driver.ts';
+import { applicationRules } from '../../../../src/domain/applications/create-application.ts';
+import { deriveApplicationId } from '../../../../src/modules/declared/parse-applications-file.ts';
+import { cloneDatabase } from '../../../support/database.ts';
+import { fileOf, GRAFANA, newDeclaredKey, openDeclaredFixture } from '../../../support/declared-fixture.ts';
+import { png } from '../../../support/images.ts';
 
 const stack = new AsyncDisposableStack();
 const database = stack.use(await cloneDatabase());
