@@ -54,7 +54,7 @@ export class FaultWorker implements AsyncDisposable {
   #vitest: Vitest | undefined;
   #running: Promise<unknown> | undefined;
   #pid = 0;
-  /** How often it may fail to start. */
+  /** How often it may still fail to start, one time after the other. */
   #starts = MOST_STARTS;
   #response: ServerResponse | undefined;
 
@@ -95,6 +95,7 @@ export class FaultWorker implements AsyncDisposable {
       if (--this.#starts < 0) throw new Error('The worker does not start');
       return this.run(order, timeoutMs);
     }
+    this.#starts = MOST_STARTS;
     const asked = once(this.#server, 'asked', { signal: AbortSignal.timeout(Math.ceil(timeoutMs)) });
     this.#response?.end(JSON.stringify({ ...order, changed: this.#changed.splice(0) }));
     this.#response = undefined;
