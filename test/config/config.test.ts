@@ -24,6 +24,8 @@ const files: Record<string, string> = {
   'key.pem': certificate.key,
   'other-key.pem': (await createCertificate()).key,
   'empty.pem': '',
+  'applications.json': '{}',
+  'providers.json': '[]',
   'admin-keys': `deploy:${ADMIN_KEY}\n`,
 };
 
@@ -103,6 +105,8 @@ test.each<[Environment, Partial<FullConfig>]>([
   [{ DATA_DIR: '/var/lib/usher' }, { dataDir: '/var/lib/usher' }],
   [{ ADMIN_KEY }, { secrets: { adminKey: ADMIN_KEY } }],
   [{ AUTH_SIGNING_KEYS_FILE: 'keys.json' }, { secrets: { authSigningKeys: [{ ...jwk, alg: 'EdDSA' }] } }],
+  [{ APPLICATIONS_FILE: 'applications.json' }, { applicationsFile: '{}', applicationsPath: 'applications.json' }],
+  [{ LOGIN_PROVIDERS_FILE: 'providers.json' }, { loginProviders: [], loginProvidersFile: 'providers.json' }],
   [{ OIDC_SIGNING_KEYS_FILE: 'rsa.json' }, { secrets: { oidcSigningKeys: [{ ...rsa, alg: 'RS256' }] } }],
   [{ ENCRYPTION_KEY_FILE: 'encryption-key' }, { secrets: { encryptionKeys: [encryptionKey] } }],
   [production, { databaseUrl: production.DATABASE_URL, loginMethods: ['passkey', 'wallet'], smtp: undefined }],

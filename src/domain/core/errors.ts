@@ -145,7 +145,7 @@ interface ErrorOptions {
   readonly message?: string;
   /** Numbers that the login page shows. */
   readonly figures?: Readonly<Record<string, number>>;
-  readonly attempt?: RefusedAttempt;
+  readonly attempt?: RefusedAttempt | undefined;
 }
 
 /** What a refused sign-in has shown. */
@@ -182,6 +182,10 @@ export class ServiceError extends Error {
     this.figures = figures;
     this.attempt = attempt;
   }
+}
+
+export function hasReason(error: unknown, reason: ErrorReason): error is ServiceError {
+  return Object(error).reason === reason;
 }
 
 export function invalidField(field: string, message: string): ServiceError {

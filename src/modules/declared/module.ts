@@ -7,6 +7,7 @@ export const declaredModule: Module<Config & DeclaredConfig> = {
   ...ofDeclared,
   name: 'declared',
   offer({ applicationsFile: text, applicationsPath: path }) {
+    // Equivalent: condition: both are of one setting
     if (text === undefined || path === undefined) return {};
     return {
       async open(core) {

@@ -106,11 +106,8 @@ export async function openDemo(config: Config, parts: DemoParts): Promise<Demo> 
 
 /** Returns the kept event, or creates another one if it was deleted. */
 async function openEvent(call: ApplicationCall, kept: string | undefined): Promise<string> {
-  const exists = getEvent(call, { eventId: kept }).then(
-    () => true,
-    () => false,
-  );
-  if (kept && (await exists)) return kept;
+  const found = await getEvent(call, { eventId: kept }).catch(() => undefined);
+  if (found) return found.eventId;
   const eventId = `demo-event-${randomUUID().slice(0, 8)}`;
   await createEvent(call, { eventId, name: 'Demo event' });
   return eventId;
@@ -195,12 +192,13 @@ async function registerApplication(call: Call, site: Site, url: string): Promise
   const { id: applicationId, clientId, redirectUris } = application;
   const image = logo && (await readFile(new URL(logo, import.meta.url)));
   // One image serves both themes, because it has a background of its own.
-  for (const theme of image ? ['light', 'dark'] : []) await setApplicationLogo(call, { applicationId, theme, image });
+  if (image) for (const theme of ['light', 'dark']) await setApplicationLogo(call, { applicationId, theme, image });
   return { apiKey, applicationId, applicationName: name, clientId, redirectUris };
 }
 
 /** Returns the second application, or creates another one if it was deleted. */
 async function openCafe(call: Call, url: string, kept: DemoApplication | undefined): Promise<DemoApplication> {
+  // Equivalent: condition: what is undefined is no application
   const isKept = kept && (await getApplication(call, kept).catch(() => undefined));
   return isKept ? kept : registerApplication(call, CAFE, url);
 }

@@ -39,7 +39,7 @@ export function createDemoApplication(demo: Demo, parts: DemoParts, print: (text
       await action(context);
     } catch (error) {
       // Usher may be unreachable at its own URL, for example because its TLS certificate is self-signed or for another host.
-      const { cause = error } = error instanceof Error ? error : {};
+      const { cause = error } = Object(error);
       sendPage(context, 502, renderMessage(DEMO, 'The demo cannot reach Usher', `${url}: ${cause}`));
     }
     return true;
@@ -50,8 +50,8 @@ export function createDemoApplication(demo: Demo, parts: DemoParts, print: (text
  * Returns the page at 127.0.0.1 for a browser that opens it at localhost: sign-ins return to 127.0.0.1, and a cookie of
  * one is not sent to the other. Keeps the port, because a tunnel may have another.
  */
-function findOtherPlace({ headers, path, request }: HttpContext, { homeUrl }: Demo): string | undefined {
-  if (request.method !== 'GET' || ![DEMO.path, CAFE.path].includes(path)) return undefined;
+function findOtherPlace({ headers, path }: HttpContext, { homeUrl }: Demo): string | undefined {
+  if (![DEMO.path, CAFE.path].includes(path)) return undefined;
   const host = String(headers.host ?? headers[':authority'] ?? '');
   const isOther = homeUrl.startsWith('http://127.0.0.1') && /^localhost(:\d+)?$/i.test(host);
   return isOther ? `http://${host.replace(/^localhost/i, '127.0.0.1')}${path}` : undefined;
@@ -183,8 +183,8 @@ export function createState(apiKey: string): string {
 
 function isOwnState(apiKey: string, state: string): boolean {
   const [random = ''] = state.split('.');
-  const [given, expected] = [state, `${random}.${sign(apiKey, random)}`].map((text) => Buffer.from(text));
-  return given?.length === expected?.length && timingSafeEqual(given ?? Buffer.alloc(0), expected ?? Buffer.alloc(0));
+  const [given, expected] = [Buffer.from(state), Buffer.from(`${random}.${sign(apiKey, random)}`)];
+  return given.length === expected.length && timingSafeEqual(given, expected);
 }
 
 function sign(apiKey: string, random: string): string {

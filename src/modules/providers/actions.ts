@@ -1,6 +1,6 @@
 /** The actions of other providers: the redirect to a provider, and its callback. */
 
-import { ServiceError } from '../../domain/core/errors.ts';
+import { hasReason } from '../../domain/core/errors.ts';
 import { toUuid } from '../../encoding/uuid-bytes.ts';
 import type { HttpContext } from '../../http/http-context.ts';
 import { readEmailCookie } from '../../login-page/browser/browser-cookie.ts';
@@ -89,7 +89,7 @@ async function comeBack(
 
 /** Shows why the sign-in at the provider is not enough for the login, with a button that asks the provider again, once. */
 async function askForMore(request: LoginRequest, purpose: LoginPurpose, refusal: unknown): Promise<undefined> {
-  if (!(refusal instanceof ServiceError) || refusal.reason !== 'ASSURANCE_NOT_MET') throw refusal;
+  if (!hasReason(refusal, 'ASSURANCE_NOT_MET')) throw refusal;
   const { reason, detail } = refusal;
   const isFirst = purpose === 'login';
   request.note({ reason, detail });

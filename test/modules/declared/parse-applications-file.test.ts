@@ -3,7 +3,12 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { CLIENT_ID } from '../../../src/domain/applications/resource.ts';
-import { parseApplicationsFile } from '../../../src/modules/declared/parse-applications-file.ts';
+import { ServiceError } from '../../../src/domain/core/errors.ts';
+import {
+  deriveApplicationId,
+  parseApplicationsFile,
+  toFileError,
+} from '../../../src/modules/declared/parse-applications-file.ts';
 import { fileOf, GRAFANA, newDeclaredKey } from '../../support/declared-fixture.ts';
 import { createDirectory } from '../../support/directory.ts';
 import { png } from '../../support/images.ts';
@@ -13,6 +18,8 @@ const { key } = newDeclaredKey('first');
 const other = { ...newDeclaredKey('other').key };
 const parse = (text: string) => parseApplicationsFile(text, '/nowhere/file', (name) => name === 'email');
 const argo = { ...GRAFANA, clientId: 'argo-cd' };
+const old = { ...GRAFANA, clientId: `client_${'0f'.repeat(16)}` };
+const ID = '00000000-0000-4000-8000-00000000abcd';
 
 const INVALID: readonly (readonly [title: string, text: string, message: string])[] = [
   ['no JSON', '{', 'must hold JSON'],
@@ -21,6 +28,7 @@ const INVALID: readonly (readonly [title: string, text: string, message: string]
   ['more than 1 MiB', `{"groups":[]${' '.repeat(1_024 * 1_024)}}`, 'must have at most 1 MiB'],
   ['a name twice', '{"groups":[],"groups":[]}', 'must not have a field twice'],
   ['an unknown field', '{"users":[]}', '"users" is no field'],
+  ['a revision beyond the largest', '{"revision":2147483648}', 'revision must be 0 to 2147483647'],
   ['a revision that is no number', '{"revision":"1"}', 'revision must be an integer'],
   ['an entry that is no object', '{"applications":[7]}', 'applications[0]: must be an object'],
   ['a group without a name', '{"groups":[{}]}', 'groups[0]: name is required'],
@@ -94,6 +102,16 @@ const INVALID: readonly (readonly [title: string, text: string, message: string]
     `${AT}: logo names a file that cannot be read (ENOENT)`,
   ],
   [
+    'a logo of more than 100,000 characters',
+    fileOf({ ...GRAFANA, logo: `data:image/png;base64,${'A'.repeat(99_979)}` }),
+    `${AT}: logo must have 1 to 100000 characters`,
+  ],
+  [
+    'an ID twice',
+    fileOf({ ...old, id: ID }, { ...old, clientId: `client_${'0e'.repeat(16)}`, id: ID }),
+    `applications[1] (client_${'0e'.repeat(16)}): id is also that of applications[0] (client_${'0f'.repeat(16)})`,
+  ],
+  [
     'a logo that is no image',
     fileOf({ ...GRAFANA, darkLogo: 'data:image/png;base64,AAAA' }),
     `${AT}: darkLogo must be a whole, still image as PNG, JPEG or WebP`,
@@ -111,9 +129,56 @@ test('a logo is read relative to the file', async () => {
   expect(file.applications[0]?.logos.light).toEqual(png(2, 2));
 });
 
-test('an entry that ends keeps its other fields without effect', () => {
-  const [entry] = parse(fileOf({ ...GRAFANA, name: 7, deleted: true })).applications;
-  expect(entry).toMatchObject({ fate: 'deleted', keys: [], access: [] });
+test.each(['deleted', 'released'])('an entry that is %s keeps its other fields without effect', (fate) => {
+  const [entry] = parse(fileOf({ ...GRAFANA, name: 7, [fate]: true })).applications;
+  expect(entry).toMatchObject({ fate, keys: [], access: [] });
+});
+
+test('lists may be empty, a revision large, a file 1 MiB, and an entry may have the ID that it gets anyway', () => {
+  const entry = { ...GRAFANA, id: deriveApplicationId('grafana'), keys: [], access: [] };
+  const text = JSON.stringify({ revision: 2_147_483_647, groups: [], applications: [entry] });
+  const file = parse(text.padEnd(1_024 * 1_024));
+  expect(file).toMatchObject({ revision: 2_147_483_647, applications: [{ keys: [], access: [] }] });
+});
+
+test('applications of the console need no ID, whose entries have none', () => {
+  const { applications } = parse(fileOf(old, { ...old, clientId: `client_${'0e'.repeat(16)}` }));
+  expect(applications.map(({ id }) => id)).toEqual([undefined, undefined]);
+});
+
+test('access that means nothing is none', () => {
+  const access = [{ group: 'a' }, { group: 'b', inClaim: true }, { group: 'c', allowsAccess: true }];
+  expect(parse(fileOf({ ...GRAFANA, access })).applications[0]?.access.map(({ group }) => group)).toEqual(['b', 'c']);
+});
+
+describe('an error while an entry is applied', () => {
+  const violations = [
+    { field: 'name', message: 'is required' },
+    { field: 'keys', message: 'must be a list' },
+  ];
+
+  test.each<[what: string, error: ServiceError, field: string | undefined, message: string]>([
+    ['has the entry', new ServiceError('APPLICATION_NOT_FOUND'), undefined, `${AT}: Application not found`],
+    [
+      'has the fields',
+      new ServiceError('VALIDATION_FAILED', { violations }),
+      undefined,
+      `${AT}: name is required, keys must be a list`,
+    ],
+    [
+      'may name another field',
+      new ServiceError('VALIDATION_FAILED', { violations: violations.slice(1) }),
+      'logo',
+      `${AT}: logo must be a list`,
+    ],
+  ])('%s', (_, error, field, message) => {
+    expect(toFileError(AT, error, field)).toEqual(new Error(message));
+  });
+
+  test('stays the same if it is none of the domain', () => {
+    const error = new Error('connection lost');
+    expect(toFileError(AT, error)).toBe(error);
+  });
 });
 
 describe('client IDs', () => {

@@ -23,6 +23,9 @@ const allow = (group: string) => ({ group, allowsAccess: true });
 const see = (group: string) => ({ group, inClaim: true });
 const image = (width: number) => `data:image/png;base64,${png(width, 2).toString('base64')}`;
 const argo = { ...GRAFANA, clientId: 'argo-cd' };
+const clientId = `client_${'cd'.repeat(16)}`;
+const id = '00000000-0000-4000-8000-00000000abcd';
+const old = { ...GRAFANA, clientId, id };
 const [first, second, third] = ['first', 'second', 'third'].map((name) => newDeclaredKey(name).key);
 
 function fileOf(applications: readonly Entry[], groups: readonly Entry[] = GROUPS): string {
@@ -90,6 +93,18 @@ describe('who loses access', () => {
       of(true, allow('editors')),
       'access -1',
     ],
+    [
+      'only as far as the application has let them in',
+      of(true, allow('editors'), see('readers')),
+      of(true),
+      'access -2 (2 people lose access)',
+    ],
+    [
+      'whose group is also seen',
+      of(true, allow('editors')),
+      of(true, { ...allow('editors'), inClaim: true }),
+      'access ~1',
+    ],
     ['by another group', of(true, allow('editors')), of(true, allow('editors'), allow('readers')), 'access +1'],
     ['where everybody may enter', of(true, allow('editors')), of(false), 'restrictAccess true → false, access -1'],
     [
@@ -99,9 +114,11 @@ describe('who loses access', () => {
       'askName false → true',
     ],
   ])('%s', async (_, before, after, line) => {
-    await declared.apply(fileOf([before, argo]));
+    // Another application lets in a group that this one may only see.
+    const other = { ...argo, access: [allow('readers')] };
+    await declared.apply(fileOf([before, other]));
     await addPeople();
-    expect(await declared.plan(fileOf([after, argo]))).toBe(`grafana: ${line}\n`);
+    expect(await declared.plan(fileOf([after, other]))).toBe(`grafana: ${line}\n`);
   });
 });
 
@@ -121,6 +138,12 @@ describe('what changes', () => {
       fileOf([GRAFANA]),
       fileOf([{ ...GRAFANA, redirectUris: ['https://a.test/', 'https://b.test/'] }]),
       'grafana: redirectUris +2 -1\n',
+    ],
+    [
+      'a list that grows, and one that shrinks',
+      fileOf([{ ...GRAFANA, loginMethods: ['email', 'passkey'] }]),
+      fileOf([{ ...GRAFANA, redirectUris: [...GRAFANA.redirectUris, 'https://a.test/'], loginMethods: ['email'] }]),
+      'grafana: redirectUris +1, loginMethods -1\n',
     ],
     [
       'the order of a list',
@@ -221,6 +244,15 @@ describe('what changes', () => {
     expect(await declared.plan(fates)).toBe('');
     // What no file has ever named is no longer in none.
     expect(await declared.plan('{"groups":[],"applications":[]}')).toBe('');
+    // Not even if an entry has the ID of what is deleted.
+    expect(await declared.plan(fileOf([{ ...old, id: deriveApplicationId('argo-cd'), released: true }]))).toBe('');
+  });
+
+  test('what a file has adopted without a word belongs to it', async () => {
+    await declared.apply(fileOf([{ ...GRAFANA, keys: [first] }]));
+    await sql`update api_keys set declared_by_file = false`;
+    await declared.apply(`${fileOf([{ ...GRAFANA, keys: [first] }])}\n`);
+    expect(await sql`select declared_by_file from api_keys`).toEqual([{ declared_by_file: true }]);
   });
 
   test('a file whose name of a key differs from that of the console adopts it without a word', async () => {
@@ -234,10 +266,6 @@ describe('what changes', () => {
 });
 
 describe('what the database does not allow', () => {
-  const clientId = `client_${'cd'.repeat(16)}`;
-  const id = '00000000-0000-4000-8000-00000000abcd';
-  const old = { ...GRAFANA, clientId, id };
-
   test.each<[string, string, string, string]>([
     [
       'a new application with the ID of one that is there',
@@ -287,6 +315,12 @@ describe('what the database does not allow', () => {
   ])('%s', async (_, before, after, message) => {
     await declared.apply(before);
     await expect(declared.plan(after)).rejects.toThrow(message);
+  });
+
+  test('a new application with the ID of one that no file names', async () => {
+    await sql`insert into applications (id, client_id, name, redirect_uris, created_at)
+      values (${id}, 'of-the-console', 'Old', '{https://old.test/}', now())`;
+    await expect(declared.plan(fileOf([old]))).rejects.toThrow('id is that of another application');
   });
 
   test('a resource of an application that no file names', async () => {

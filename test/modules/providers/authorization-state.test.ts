@@ -14,7 +14,9 @@ const at = { purpose: 'login', providerId: 'acme', browserDigest: randomBytes(32
 const later = (seconds: number) => new Date(now.getTime() + seconds * 1_000);
 
 test('is read again with the same login, nonce and verifier', () => {
-  const begun = createAuthorization(keys, randomUUID(), at);
+  const login = randomUUID();
+  const begun = createAuthorization(keys, login, at);
+  expect(begun.subjectId).toBe(login);
   expect(readAuthorization(keys, begun.state, at)).toEqual(begun);
   for (const seconds of [-60, 600])
     expect(readAuthorization(keys, begun.state, { ...at, now: later(seconds) })).toEqual(begun);

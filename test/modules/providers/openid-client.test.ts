@@ -1,5 +1,5 @@
 /** What Usher believes of a provider, and what it keeps: its metadata for an hour, its keys until one is unknown. */
-import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest';
 import { OpenIdClient } from '../../../src/modules/providers/domain/openid-client.ts';
 import { FakeProvider } from '../../support/fake-provider.ts';
 import { generateIssuerKey } from '../../support/issuer.ts';
@@ -38,17 +38,20 @@ async function rotateKey() {
 
 test('metadata are asked for again after an hour, and nobody waits for them', async () => {
   await leave();
-  vi.advanceTimersByTime(59 * 60_000);
+  vi.advanceTimersByTime(60 * 60_000 - 1);
   await leave();
   expect(countOf(METADATA)).toBe(1);
   acme.metadata = { authorization_endpoint: `${acme.origin}/moved` };
-  vi.advanceTimersByTime(2 * 60_000);
+  vi.advanceTimersByTime(1);
   expect((await leave()).pathname).toBe('/authorize');
   await expect.poll(async () => (await leave()).pathname).toBe('/moved');
   expect(countOf(METADATA)).toBe(2);
 });
 
 test('the old metadata outlive an outage, in which one request a minute asks for new ones', async () => {
+  const unhandled = vi.fn();
+  process.on('unhandledRejection', unhandled);
+  onTestFinished(() => void process.off('unhandledRejection', unhandled));
   await leave();
   acme.answers.set(METADATA, (_request, response) => void response.writeHead(503).end());
   vi.advanceTimersByTime(61 * 60_000);
@@ -58,6 +61,15 @@ test('the old metadata outlive an outage, in which one request a minute asks for
   acme.metadata = { authorization_endpoint: `${acme.origin}/moved` };
   vi.advanceTimersByTime(61_000);
   await expect.poll(async () => (await leave()).pathname).toBe('/moved');
+  // It would end the process.
+  expect(unhandled).not.toHaveBeenCalled();
+});
+
+test('a provider whose first metadata fail is asked again by the next sign-in', async () => {
+  acme.answers.set(METADATA, (_request, response) => void response.writeHead(503).end());
+  await expect(leave()).rejects.toThrow('openid-configuration answered 503');
+  acme.answers.clear();
+  expect((await leave()).pathname).toBe('/authorize');
 });
 
 test('metadata of another issuer never take the place of the old ones', async () => {
@@ -80,12 +92,12 @@ test('a key that changes twice in a minute is found both times, with one request
 
 test('unknown keys ask for the keys once in 5 seconds', async () => {
   await signIn();
-  vi.advanceTimersByTime(6_000);
+  vi.advanceTimersByTime(5_000);
   const stranger = generateIssuerKey('RS256');
   acme.key = stranger;
   for (let time = 0; time < 5; time++) await expect(signIn()).rejects.toThrow();
   expect(countOf('/keys')).toBe(2);
-  vi.advanceTimersByTime(6_000);
+  vi.advanceTimersByTime(5_000);
   for (let time = 0; time < 5; time++) await expect(signIn()).rejects.toThrow();
   expect(countOf('/keys')).toBe(3);
 });
@@ -175,6 +187,14 @@ test.each<[string | undefined, string[] | undefined, RegExp]>([
   expect(authorization).toMatch(header);
 });
 
+const CHALLENGE = { 'www-authenticate': 'Bearer error="invalid_token"' };
+
+function answer(path: string, status: number, body = '{}', headers: Readonly<Record<string, string>> = {}) {
+  acme.answers.set(path, (_request, response) => {
+    response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(body);
+  });
+}
+
 test.each<[string, number, Record<string, unknown>, string]>([
   ['/token', 400, { error: 'invalid_grant' }, 'token_endpoint answered invalid_grant'],
   ['/token', 400, { error: 'ada@app.test' }, 'token_endpoint answered 400'],
@@ -183,8 +203,62 @@ test.each<[string, number, Record<string, unknown>, string]>([
   ['/keys', 500, {}, 'jwks_uri answered 500'],
   [METADATA, 401, {}, 'no permission: openid-configuration answered 401'],
 ])('an answer of %s with %i and %j: %s', async (path, status, body, message) => {
-  acme.answers.set(path, (_request, response) => {
-    response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
-  });
-  await expect(signIn()).rejects.toThrow(message);
+  answer(path, status, JSON.stringify(body));
+  await expect(signIn()).rejects.toThrow(new Error(message));
+});
+
+test('a challenge of the token endpoint refuses the secret, and a page is no JSON', async () => {
+  answer('/token', 401, '{}', CHALLENGE);
+  await expect(signIn()).rejects.toThrow(new Error('client secret refused (client_secret_basic)'));
+  answer('/token', 200, '<html>', { 'content-type': 'text/html' });
+  await expect(signIn()).rejects.toThrow(new Error('token_endpoint answered without JSON'));
+});
+
+test.each<[number, Record<string, string>, string]>([
+  [401, CHALLENGE, 'no permission: userinfo_endpoint answered 401'],
+  [400, CHALLENGE, 'userinfo_endpoint answered 400'],
+  [403, {}, 'no permission: userinfo_endpoint answered 403'],
+  [500, {}, 'userinfo_endpoint answered 500'],
+])('userinfo with %i and %j: the person is known, but not the address', async (status, headers, problem) => {
+  answer('/userinfo', status, '{}', headers);
+  expect(await signIn()).toMatchObject({ subject: 'ada', email: '', problem });
+});
+
+test('a provider without userinfo is not asked for it', async () => {
+  acme.metadata = { userinfo_endpoint: undefined };
+  expect(await signIn()).toMatchObject({ subject: 'ada', email: '', problem: undefined });
+});
+
+test('an address or a name that is no text is none', async () => {
+  expect(await signIn({ email: 7, name: ['Ada'] })).toMatchObject({ email: '', name: '' });
+});
+
+test.each<[string, (now: number) => Record<string, unknown>, string]>([
+  ['another client', () => ({ aud: 'another' }), 'unexpected aud of the ID token'],
+  ['another issuer', () => ({ iss: 'https://evil.test' }), 'unexpected iss of the ID token'],
+  [
+    'another spelling',
+    () => ({ iss: `${acme.origin}/` }),
+    'iss of the ID token differs from the metadata by a slash at its end',
+  ],
+  ['an hour ago', (now) => ({ exp: now - 3_600 }), 'clocks differ: exp of the ID token is 3600 s in the past'],
+  ['not yet', (now) => ({ nbf: now + 90 }), 'clocks differ: nbf of the ID token is 90 s in the future'],
+  ['nobody', () => ({ sub: 'a\u0000b' }), 'malformed subject'],
+  ['a long subject', () => ({ sub: 'a'.repeat(256) }), 'malformed subject'],
+])('an ID token for %s signs nobody in', async (_, claimsAt, message) => {
+  await expect(signIn(claimsAt(Math.floor(Date.now() / 1_000)))).rejects.toThrow(new Error(message));
+});
+
+test.each([['1'], [-1], [null]])('an ID token with the auth_time %j signs nobody in', async (authTime) => {
+  await expect(signIn({ auth_time: authTime })).rejects.toThrow();
+});
+
+test.each([
+  ['/realm', '/realm/', 'issuer of the metadata differs from the file by a slash at its end'],
+  ['/realm/', '/realm', 'issuer of the metadata differs from the file by a slash at its end'],
+  ['/realm', '/other', 'unexpected issuer of the metadata'],
+])('the issuer with %j in the file and %j in the metadata: %s', async (inFile, inMetadata, message) => {
+  answer('/realm/.well-known/openid-configuration', 200, JSON.stringify({ issuer: `${acme.origin}${inMetadata}` }));
+  client = new OpenIdClient(acme.settings({ issuer: `${acme.origin}${inFile}` }), 5_000);
+  await expect(leave()).rejects.toThrow(new Error(message));
 });

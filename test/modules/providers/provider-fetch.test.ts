@@ -1,6 +1,6 @@
 /** What a provider can make Usher do: ask nobody without https, follow nothing, and read and wait within limits. */
 import { afterAll, expect, test } from 'vitest';
-import { createProviderFetch } from '../../../src/modules/providers/domain/provider-fetch.ts';
+import { createProviderFetch, isOnLoopback } from '../../../src/modules/providers/domain/provider-fetch.ts';
 import { FakeProvider } from '../../support/fake-provider.ts';
 
 const acme = await FakeProvider.start();
@@ -30,6 +30,21 @@ test('a provider on this machine reaches nothing else without https', async () =
   ])
     await expect(onLoopback(url)).rejects.toThrow('insecure URL');
   expect((await onLoopback(`${acme.origin}/keys`)).status).toBe(200);
+});
+
+test.each([
+  ['http://localhost:8080/', true],
+  ['http://[::1]/', true],
+  ['http://127.1.2.3/', true],
+  ['http://localhost.test/', false],
+  ['http://[::2]/', false],
+])('%s is on this machine: %s', (url, expected) => {
+  expect(isOnLoopback(new URL(url))).toBe(expected);
+});
+
+test('an answer without a body is one', async () => {
+  acme.answers.set('/nothing', (_request, response) => void response.writeHead(204).end());
+  expect((await onLoopback(`${acme.origin}/nothing`)).status).toBe(204);
 });
 
 test('no redirect is followed', async () => {

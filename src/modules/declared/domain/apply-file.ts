@@ -27,6 +27,7 @@ export function compareFile(
   if (applied.revision === null) return 'new';
   if (revision === null) return 'without revision';
   if (revision === applied.revision) return 'different';
+  // Equivalent: comparison: equal ones are above
   return revision > applied.revision ? 'new' : 'older';
 }
 

@@ -2,6 +2,7 @@
 import { nameRequiredAssurance } from '../../../domain/core/assurance.ts';
 
 export function describeChange(field: string, before: unknown, after: unknown): string {
+  // Equivalent: condition: a field is a list before and after, or neither
   if (!Array.isArray(before) || !Array.isArray(after)) {
     return `${field} ${show(field, before)} → ${show(field, after)}`;
   }
@@ -19,7 +20,7 @@ function countMissing(one: readonly unknown[], other: readonly unknown[]): numbe
 function show(field: string, value: unknown): string {
   if (value === null) return 'none';
   if (field === 'requiredAssurance') return nameRequiredAssurance(Number(value));
-  return typeof value === 'string' ? JSON.stringify(value) : String(value);
+  return JSON.stringify(value);
 }
 
 /** Adds up counts of one list: `keys +1` twice is `keys +2`. */

@@ -53,13 +53,12 @@ function presentApplication(application: StoredApplication['application']): Reco
 }
 
 /** Logos are in the file itself, so that it can be written anywhere. */
-function presentLogos(logos: Logos): Record<string, string> {
+function presentLogos(logos: Logos) {
   const textOf = (wanted: string) => {
     const found = logos.find(({ theme }) => theme === wanted);
     return found && `data:${found.mediaType};base64,${found.image.toString('base64')}`;
   };
-  const [logo, darkLogo] = [textOf('light'), textOf('dark')];
-  return { ...(logo && { logo }), ...(darkLogo && { darkLogo }) };
+  return { logo: textOf('light'), darkLogo: textOf('dark') };
 }
 
 /** Returns the keys by name. Keys without a name get one in the order of creation, and equal names a number. */
@@ -80,15 +79,18 @@ function presentKeys(stored: readonly StoredKey[], now: Date) {
     taken.add(name);
     return { key, name };
   });
-  return named
-    .filter(({ key }) => kept.has(key))
-    .map(({ key: { sha256, use, expiresAt }, name }) => ({
-      name,
-      sha256,
-      ...(use !== 'API' && { use }),
-      ...(expiresAt && { expiresAt: expiresAt.toISOString() }),
-    }))
-    .sort((one, other) => (one.name < other.name ? -1 : 1));
+  return (
+    named
+      .filter(({ key }) => kept.has(key))
+      .map(({ key: { sha256, use, expiresAt }, name }) => ({
+        name,
+        sha256,
+        ...(use !== 'API' && { use }),
+        ...(expiresAt && { expiresAt: expiresAt.toISOString() }),
+      }))
+      // Equivalent: comparison: no two have the same name
+      .sort((one, other) => (one.name < other.name ? -1 : 1))
+  );
 }
 
 /** The name of a key that nobody has named is that of its application and a day, which is longer than a file allows. */

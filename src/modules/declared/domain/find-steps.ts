@@ -69,8 +69,7 @@ function endEntry(entry: DeclaredApplication, { id, declaredByFile }: Applicatio
 function freeResources(file: ApplicationsFile, state: State, rows: ReadonlyMap<string, StoredApplication>): Step[] {
   const entries = new Map(file.applications.map((entry) => [rows.get(entry.clientId)?.application.id, entry]));
   return file.applications.flatMap((entry) => {
-    const [uri] = toResourceKeys(entry.fields.resourceUri);
-    const ownerId = uri === undefined ? undefined : state.resourceOwners.get(uri);
+    const [ownerId] = toResourceKeys(entry.fields.resourceUri).flatMap((uri) => state.resourceOwners.get(uri) ?? []);
     if (ownerId === undefined || ownerId === rows.get(entry.clientId)?.application.id) return [];
     const owner = entries.get(ownerId);
     if (!owner || owner.fate === 'released')
@@ -98,7 +97,7 @@ function findApplicationSteps(
   const id = row?.application.id ?? entry.id;
   if (id === undefined) throw new ApplicationsFileError(`${label}: clientId is of no application, and there is no id`);
   const isOther = ({ application }: StoredApplication) => application.id === id && application.clientId !== clientId;
-  if ((row && entry.id !== undefined && entry.id !== id) || state.applications.some(isOther))
+  if ((entry.id !== undefined && entry.id !== id) || state.applications.some(isOther))
     throw new ApplicationsFileError(`${label}: id is that of another application`);
   const steps = row
     ? updateSteps(entry, row.application, context)
@@ -128,6 +127,7 @@ function updateSteps(entry: DeclaredApplication, stored: ApplicationDetails, { s
   if (changed.length === 0 && !losers) return [];
   const texts = changed.map((field) => describeChange(field, stored[field], fields[field]));
   const changes = Object.fromEntries(changed.map((field) => [field, fields[field]]));
+  // Equivalent: condition, comparison: the statement would change nothing
   const run = async (call: Call) => changed.length > 0 && changeApplication(call, stored.id, changes);
   const text = texts.length > 0 ? texts.join(', ') : undefined;
   return [{ subject: clientId, label, text, losers, action: 'AdminService/UpdateApplication', run }];
@@ -194,7 +194,7 @@ function isSameUse({ use, expiresAt }: DeclaredKey, stored: StoredKey): boolean 
 
 function updateOf(key: DeclaredKey, stored: StoredKey): Pick<Step, 'text' | 'action' | 'run'> {
   const { applicationId, apiKeyId, declaredByFile } = stored;
-  const isSilent = isSameUse(key, stored) && (!declaredByFile || key.name === stored.name);
+  const isSilent = isSameUse(key, stored) && !declaredByFile;
   const { name, use, expiresAt } = key;
   const run = (call: Call) => call.run(updateKey, { applicationId, apiKeyId, name, use, expiresAt });
   return { text: isSilent ? undefined : 'keys ~1', action: 'DeclareApiKey', run };

@@ -13,6 +13,7 @@ export interface ProviderSettings {
   readonly authorizationKeys: AuthorizationKeys;
 }
 
+// Equivalent: limit: no provider has such an ID, whatever its length
 const rules = { loginIntentId: uuid, provider: text({ max: 31 }) };
 
 /**

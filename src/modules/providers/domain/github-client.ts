@@ -11,7 +11,7 @@ import {
   type ProviderClient,
   ProviderError,
 } from './provider-client.ts';
-import { createProviderFetch, isOnLoopback } from './provider-fetch.ts';
+import { createProviderFetch, isOnLoopback, type ProviderFetch } from './provider-fetch.ts';
 
 /** An item of `GET /user/emails`. */
 interface GitHubEmail {
@@ -25,7 +25,7 @@ export const GITHUB_ISSUER = 'https://github.com/login/oauth';
 
 export class GitHubClient implements ProviderClient {
   readonly #provider: LoginProvider;
-  readonly #fetch: typeof fetch;
+  readonly #fetch: ProviderFetch;
   readonly #apiUrl: string;
 
   constructor(provider: LoginProvider, timeoutMs: number) {

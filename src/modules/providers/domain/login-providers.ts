@@ -161,7 +161,6 @@ function unavailable(detail: string): ServiceError {
 function describe(error: unknown): string {
   if (error instanceof ProviderError) return error.message;
   const { code, cause, name } = Object(error);
-  if (typeof code === 'string') return code;
   const { code: reason, name: kind } = Object(cause);
-  return [reason, kind, name].find((text) => typeof text === 'string') ?? 'no answer';
+  return String([code, reason, kind, name].find((text) => typeof text === 'string'));
 }

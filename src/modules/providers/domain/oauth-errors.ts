@@ -43,5 +43,5 @@ export function toProviderError(error: string): ServiceError {
 
 /** Returns the error, or another text if it is the provider's own: that text may be about the person. */
 export function nameOAuthError(error: unknown, other: string): string {
-  return typeof error === 'string' && KNOWN.includes(error) ? error : other;
+  return KNOWN.find((known) => known === error) ?? other;
 }

@@ -38,8 +38,10 @@ export class OpenIdClient implements ProviderClient {
     this.#timeoutMs = timeoutMs;
     const isLoopback = isOnLoopback(new URL(provider.issuer));
     this.#fetch = createProviderFetch({ timeoutMs, isLoopback }) as openid.CustomFetch;
+    // Equivalent: choice: the fetch above refuses http elsewhere, too
+    const insecure = isLoopback ? [openid.allowInsecureRequests] : [];
     // By default, the library does not verify the signature of an ID token from the token endpoint.
-    this.#extensions = [openid.enableNonRepudiationChecks, ...(isLoopback ? [openid.allowInsecureRequests] : [])];
+    this.#extensions = [openid.enableNonRepudiationChecks, ...insecure];
   }
 
   async authorizationUrl(
@@ -71,6 +73,7 @@ export class OpenIdClient implements ProviderClient {
     };
     const tokens = await this.#explain(openid.authorizationCodeGrant(configuration, callback, checks));
     const claims = tokens.claims();
+    // Equivalent: guard: the library has demanded an ID token, and has claims of every one
     if (!claims) throw new ProviderError('no ID token');
     const all = await this.#complete(configuration, tokens.access_token, claims);
     return { ...toIdentity(all, claims.auth_time), assurance: levelOfClaims(this.#provider.assurance, claims) };
@@ -102,6 +105,7 @@ export class OpenIdClient implements ProviderClient {
   }
 
   async #configure(): Promise<openid.Configuration> {
+    // Equivalent: comparison: the clock has fractions of milliseconds
     if (this.#configuration && performance.now() < this.#freshUntil) return this.#configuration;
     this.#renewal ??= this.#renew().finally(() => {
       this.#renewal = undefined;
@@ -117,16 +121,18 @@ export class OpenIdClient implements ProviderClient {
    * again.
    */
   #ageKeys(configuration: openid.Configuration): openid.Configuration {
-    const { jwks, uat } = openid.getJwksCache(configuration) ?? {};
+    const cached = openid.getJwksCache(configuration);
     const now = Math.floor(Date.now() / 1000);
-    if (!jwks || !uat || now - uat < KEY_AGE_SECONDS || now - uat >= LIBRARY_KEY_AGE_SECONDS) return configuration;
+    if (!cached || now - cached.uat < KEY_AGE_SECONDS) return configuration;
+    // Equivalent: guard, comparison: to the library they are old already
+    if (now - cached.uat >= LIBRARY_KEY_AGE_SECONDS) return configuration;
     const { clientId, clientSecret } = this.#provider;
     const authentication = authenticateClient(this.#provider);
     const aged = new openid.Configuration(configuration.serverMetadata(), clientId, clientSecret, authentication);
     aged[openid.customFetch] = this.#fetch;
     aged.timeout = configuration.timeout;
     for (const extend of this.#extensions) extend(aged);
-    openid.setJwksCache(aged, { jwks, uat: now - LIBRARY_KEY_AGE_SECONDS });
+    openid.setJwksCache(aged, { ...cached, uat: now - LIBRARY_KEY_AGE_SECONDS });
     this.#configuration = aged;
     return aged;
   }
@@ -153,7 +159,7 @@ const PROBLEM = Symbol('problem');
 type IdClaims = IdentityClaims & { readonly iss: string; readonly sub: string; readonly [PROBLEM]?: string };
 
 /** @param authTime that of the ID token, which alone is signed */
-function toIdentity(claims: IdClaims, authTime: unknown): Omit<Identity, 'assurance'> {
+function toIdentity(claims: IdClaims, authTime: number | undefined): Omit<Identity, 'assurance'> {
   const { iss, sub, email, name } = claims;
   // The library accepts any string, but Postgres stores no NUL. OpenID Connect allows 255 ASCII characters.
   if (!/^[\x20-\x7e]{1,255}$/.test(sub)) throw new ProviderError('malformed subject');
@@ -168,10 +174,9 @@ function toIdentity(claims: IdClaims, authTime: unknown): Omit<Identity, 'assura
   };
 }
 
-/** Returns undefined for what is no number of seconds since 1970. */
-function toInstant(seconds: unknown): Date | undefined {
-  const isInstant = typeof seconds === 'number' && seconds >= 0 && seconds < 2 ** 32;
-  return isInstant ? new Date(seconds * 1_000) : undefined;
+/** @param seconds since 1970. The library refuses an ID token in which it is not a number from 0. */
+function toInstant(seconds = Number.POSITIVE_INFINITY): Date | undefined {
+  return seconds < 2 ** 32 ? new Date(seconds * 1_000) : undefined;
 }
 
 /**
@@ -208,6 +213,7 @@ function encode(text: string): string {
 
 /** Returns whether an endpoint has answered an explained request with another status than 200. */
 function isRefusedRequest(error: unknown): error is ProviderError {
+  // Equivalent: guard: no other error has such a cause
   if (!(error instanceof ProviderError)) return false;
   const { cause } = error;
   return (
@@ -262,6 +268,7 @@ function describe(error: unknown, { issuer, method, metadata }: Asked): string |
 }
 
 function describeResponse(response: unknown, metadata: openid.ServerMetadata | undefined): string | undefined {
+  // Equivalent: guard: the library gives the answer as the cause of these errors
   if (!(response instanceof Response)) return undefined;
   const endpoint = endpointOf(response, metadata);
   if (response.status === 200) return `${endpoint} answered without JSON`;
@@ -275,17 +282,17 @@ function isRefusal(status: number): boolean {
 /** Returns the name of the URL in the metadata. */
 function endpointOf({ url }: Response, metadata: openid.ServerMetadata | undefined): string {
   const names = ['token_endpoint', 'userinfo_endpoint', 'jwks_uri'] as const;
-  const isAsked = (given: string | undefined) => given !== undefined && URL.parse(given)?.href === url;
-  return names.find((name) => isAsked(metadata?.[name])) ?? 'openid-configuration';
+  return names.find((name) => URL.parse(String(metadata?.[name]))?.href === url) ?? 'openid-configuration';
 }
 
 function compareIssuer(what: string, where: string, given: unknown, expected: unknown): string {
-  const isSlash = typeof given === 'string' && (`${given}/` === expected || given === `${expected}/`);
+  const isSlash = `${given}/` === expected || given === `${expected}/`;
   return isSlash ? `${what} differs from ${where} by a slash at its end` : `unexpected ${what}`;
 }
 
 function compareClocks({ claim, claims, now }: Record<string, unknown>): string {
   const seconds = Number(Object(claims)[String(claim)]) - Number(now);
+  // Equivalent: comparison: the library tolerates half a minute
   const side = seconds < 0 ? 'past' : 'future';
   return `clocks differ: ${claim} of the ID token is ${Math.abs(seconds)} s in the ${side}`;
 }

@@ -11,10 +11,12 @@ export interface ProviderFetchOptions {
   readonly isLoopback: boolean;
 }
 
+export type ProviderFetch = (input: string, init?: RequestInit) => Promise<Response>;
+
 /** Returns a `fetch` that follows no redirect and reads at most 256 KiB. The timeout includes the body. */
-export function createProviderFetch({ timeoutMs, isLoopback }: ProviderFetchOptions): typeof fetch {
+export function createProviderFetch({ timeoutMs, isLoopback }: ProviderFetchOptions): ProviderFetch {
   return async (input, init = {}) => {
-    const url = new URL(input instanceof Request ? input.url : input);
+    const url = new URL(input);
     if (url.protocol !== 'https:' && !(isLoopback && isOnLoopback(url))) throw new ProviderError('insecure URL');
     const signal = AbortSignal.timeout(timeoutMs);
     const { status, headers, body } = await fetch(url, { ...init, redirect: 'manual', signal });

@@ -76,7 +76,7 @@ export async function moveAfterCutoffs(
 
 const selectAfterCutoffs = statement('select_after_cutoffs', { signedInAt: t.instant })`
   select greatest(${p.instant('authenticatedAt')}, interval '1 ms' + greatest(${latestCutoff(sql`users.id`)},
-    (select max(cutoff_at) from session_cutoffs
+    (select cutoff_at from session_cutoffs
     where application_id = ${p.uuid('applicationId')} and user_id = ${p.uuid('sid')}),
     (select cutoff_at from browser_cutoffs
     where user_id = ${p.uuid('userId')} and browser_digest = ${p.bytes('browserDigest')}))) as signed_in_at

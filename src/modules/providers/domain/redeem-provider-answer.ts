@@ -3,7 +3,7 @@ import { p, statement, t } from '../../../database/sql/template.ts';
 import { allowsMethod } from '../../../domain/applications/branding.ts';
 import { ONE_FACTOR } from '../../../domain/core/assurance.ts';
 import type { Call } from '../../../domain/core/call.ts';
-import { ServiceError } from '../../../domain/core/errors.ts';
+import { hasReason, ServiceError } from '../../../domain/core/errors.ts';
 import { findProvedIdentityById, keepProvedIdentity, linkIdentity } from '../../../domain/identities/link-identity.ts';
 import type { EmailLoginParts } from '../../../domain/login/complete-email-login.ts';
 import { type Completion, completeLogin, type HowSignedIn } from '../../../domain/login/complete-login.ts';
@@ -128,9 +128,8 @@ const NO_SECOND_FACTOR = 'the ID token shows no second factor';
 export const TOO_NEW = 'the account was linked lately';
 
 function toLevelError(error: unknown, detail: string): unknown {
-  if (!(error instanceof ServiceError) || error.reason !== 'ASSURANCE_NOT_MET') return error;
-  const { attempt } = error;
-  return new ServiceError('ASSURANCE_NOT_MET', { detail, ...(attempt && { attempt }) });
+  if (!hasReason(error, 'ASSURANCE_NOT_MET')) return error;
+  return new ServiceError('ASSURANCE_NOT_MET', { detail, attempt: error.attempt });
 }
 
 interface ProviderSignIn extends HowSignedIn {

@@ -15,6 +15,7 @@ const CHALLENGES_PER_INTENT = { burst: 20, intervalMs: 3 * 60_000 };
 
 const addressRules = {
   address: textThat((address) => /^0x[0-9a-f]{40}$/i.test(address), 'must be an Ethereum address', {
+    // Equivalent: limit: no other length is an address
     max: 42,
     format: 'ethereum-address',
   }),

@@ -72,6 +72,7 @@ interface Signer {
  */
 async function recoverSigner(text: string, signature: string): Promise<Signer | undefined> {
   const parsed = parseSignature(signature);
+  // Equivalent: guard: the signer is undefined below, too, but then the library has been loaded for it
   if (!parsed) return undefined;
   // Loaded with the first wallet: it takes a megabyte, and many processes see no wallet.
   const { secp256k1 } = await import('@noble/curves/secp256k1.js');
@@ -92,8 +93,9 @@ function digestText(text: string): Uint8Array {
 
 /** Accepts two forms: r, s and v, where v is 27, 28, 0 or 1; and r and s with v in the highest bit of s (EIP-2098). */
 function parseSignature(signature: string): { rs: string; recovery: number } | undefined {
-  const [, r, s, v] = /^0x([0-9a-f]{64})([0-9a-f]{64})(00|01|1b|1c)?$/i.exec(signature) ?? [];
-  if (!r || !s) return undefined;
+  const found = /^0x([0-9a-f]{64})([0-9a-f]{64})(00|01|1b|1c)?$/i.exec(signature);
+  if (!found) return undefined;
+  const [, r = '', s = '', v] = found;
   if (v) return { rs: r + s, recovery: Number.parseInt(v, 16) % 27 };
   const compact = BigInt(`0x${s}`);
   const lowS = BigInt.asUintN(255, compact).toString(16).padStart(64, '0');
@@ -110,7 +112,7 @@ function toChecksumAddress(address: string): string {
   const digits = address.slice(2);
   const hash = Buffer.from(keccak_256(Buffer.from(digits))).toString('hex');
   const checked = [...digits].map((digit, at) =>
-    Number.parseInt(hash[at] ?? '0', 16) >= 8 ? digit.toUpperCase() : digit,
+    Number.parseInt(hash.charAt(at), 16) >= 8 ? digit.toUpperCase() : digit,
   );
   return `0x${checked.join('')}`;
 }

@@ -125,7 +125,9 @@ const CHALLENGE = { id, address, message };
 const selectLatestChallenge = statement('select_latest_wallet_challenge', CHALLENGE)`
   select id, address, message from wallet_challenges
   where ${isInBrowser} and not is_proved and expires_at > ${p.instant('now')}
-  order by created_at desc limit 1`;
+  order by created_at desc
+  -- Equivalent: limit: the others are not looked at
+  limit 1`;
 
 const isChallenge = whereEqual(walletChallenges, 'applicationId', 'loginIntentId', 'id');
 

@@ -1,5 +1,5 @@
 /** What a file does to the database: each field, keys, groups, logos, and what becomes of entries. */
-import { afterEach, describe, expect, test, vi } from 'vitest';
+import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { createPostgresError } from '../../../../src/database/sql/driver.ts';
 import { applicationRules } from '../../../../src/domain/applications/create-application.ts';
 import { deriveApplicationId } from '../../../../src/modules/declared/parse-applications-file.ts';
@@ -112,6 +112,8 @@ test('an application has the same ID in every stage, and no other key than those
   expect(deriveApplicationId('grafana')).toMatch(
     /^[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/,
   );
+  for (const clientId of ['a', 'argo-cd', 'batch', 'wiki'])
+    expect(deriveApplicationId(clientId)).toMatch(/^[^-]+-[^-]+-8[^-]+-[89ab][^-]+-[^-]+$/);
   expect((await readApplication())?.id).toBe(deriveApplicationId('grafana'));
   expect((await sql`select from api_keys`).length).toBe(0);
   const [event] = await sql`select actor_type, actor from audit_events`;
@@ -147,19 +149,30 @@ test('messages of the change are sent after it', async () => {
   expect(declared.notified.slice(before)).toEqual([deriveApplicationId('grafana')]);
 });
 
-test('a file that Postgres rolls back, because it and another transaction wait for each other, is applied again', async () => {
-  const transact = declared.database.transact.bind(declared.database);
-  const spy = vi.spyOn(declared.database, 'transact').mockImplementationOnce((of, work) =>
-    transact(of, async (run) => {
-      await work(run);
-      throw createPostgresError('C40P01\0Mdeadlock detected');
-    }),
-  );
-  expect(await declared.apply(fileOf(GRAFANA))).toBe('new');
-  expect(spy).toHaveBeenCalledTimes(2);
-  expect(await readApplication()).toMatchObject({ name: 'Grafana' });
-  expect(await readAudit()).toEqual(['CreateApplication']);
-});
+test.each([
+  ['after all', false],
+  ['within a step', true],
+])(
+  'a file that Postgres rolls back %s, because it and another transaction wait for each other, is applied again',
+  async (_, isStep) => {
+    const transact = declared.database.transact.bind(declared.database);
+    const deadlock = createPostgresError('C40P01\0Mdeadlock detected');
+    const spy = vi.spyOn(declared.database, 'transact').mockImplementationOnce((of, work) =>
+      transact(of, async (run) => {
+        await work((statement, parameters) => {
+          if (isStep && 'clientId' in parameters) throw deadlock;
+          return run(statement, parameters);
+        });
+        throw deadlock;
+      }),
+    );
+    onTestFinished(() => spy.mockRestore());
+    expect(await declared.apply(fileOf(GRAFANA))).toBe('new');
+    expect(spy).toHaveBeenCalledTimes(2);
+    expect(await readApplication()).toMatchObject({ name: 'Grafana' });
+    expect(await readAudit()).toEqual(['CreateApplication']);
+  },
+);
 
 describe('keys', () => {
   const [first, second] = [newDeclaredKey('first'), newDeclaredKey('second')];
@@ -217,8 +230,10 @@ describe('entries', () => {
     await declared.apply('{}');
     expect(await readApplication()).toMatchObject({ ask_name: true, deleted_at: null, declared_by_file: false });
     expect(await sql`select declared_by_file from groups`).toEqual([{ declared_by_file: false }]);
+    expect(await declared.plan('{}')).toBe('');
     await declared.apply(text);
     expect(await readApplication()).toMatchObject({ declared_by_file: true });
+    expect(await sql`select declared_by_file from groups`).toEqual([{ declared_by_file: true }]);
   });
 
   test('that are released belong to nobody, with their keys', async () => {
@@ -313,11 +328,12 @@ describe('revisions', () => {
     [undefined, 1, 'new', 'Later'],
     [undefined, undefined, 'new', 'Later'],
   ])('%s and then %s: %s', async (first, then, standing, name) => {
-    await declared.apply(fileAt(first, 'First'));
-    expect(await declared.apply(fileAt(then, 'Later'))).toBe(standing);
+    await declared.apply(fileAt(first, 'First'), new Date(1_000));
+    expect(await declared.apply(fileAt(then, 'Later'), new Date(2_000))).toBe(standing);
     expect((await readApplication())?.name).toBe(name);
-    expect(await sql`select revision from declared_files`).toEqual([
-      { revision: (standing === 'new' ? then : first) ?? null },
+    const applied = standing === 'new' ? { revision: then ?? null, second: 2 } : { revision: first ?? null, second: 1 };
+    expect(await sql`select revision, extract(epoch from applied_at)::int as second from declared_files`).toEqual([
+      applied,
     ]);
   });
 

@@ -1,14 +1,14 @@
 /** The file of a replica: what a start costs that has nothing to do, what waits while it is applied, and what the log says. */
-import { writeFile } from 'node:fs/promises';
+import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test, vi } from 'vitest';
 import { DEFAULT_SCHEMA } from '../../../../src/config/database-url.ts';
-import { Database } from '../../../../src/database/pool/database.ts';
+import { Database, DatabaseUnavailableError, type Run } from '../../../../src/database/pool/database.ts';
 import { getApplication } from '../../../../src/domain/applications/get-application.ts';
 import { openDeclared } from '../../../../src/modules/declared/open-declared.ts';
 import { deriveApplicationId } from '../../../../src/modules/declared/parse-applications-file.ts';
 import type { ReadModuleHealth } from '../../../../src/modules/module.ts';
-import { LAYOUT } from '../../../support/database.ts';
+import { cloneDatabase, LAYOUT } from '../../../support/database.ts';
 import { GRAFANA, newDeclaredKey, openDeclaredFixture } from '../../../support/declared-fixture.ts';
 import { createDirectory } from '../../../support/directory.ts';
 import { holdLock, waitForLockOf } from '../../../support/lock.ts';
@@ -64,7 +64,7 @@ function tenantOf(index: number) {
 }
 
 /** Opens the file as a replica does, with nothing else of it. */
-async function open(text: string, path: string) {
+async function open(text: string, path: string, at: Pick<Database, 'eachWithin' | 'transact'> = database) {
   const log = new RecordedLog();
   const closing = new AbortController();
   const health = new Set<ReadModuleHealth>();
@@ -72,18 +72,18 @@ async function open(text: string, path: string) {
     apiKeys: { clear() {} },
     clock: () => new Date(),
     closing: closing.signal,
-    database,
+    database: at,
     health,
     logger: log.logger,
     onMessage() {},
-    providers: { issuers: new Map() },
+    providers: { issuers: new Map([['acme', 'https://acme.test']]) },
     requestTimeoutMs: 30_000,
   } as unknown as Parameters<typeof openDeclared>[1]);
   return {
     log,
     async readHealth() {
       const [read] = health;
-      return read?.({ run: database.eachWithin(30_000) });
+      return read?.({ run: at.eachWithin(30_000) });
     },
     async [Symbol.asyncDispose]() {
       closing.abort();
@@ -130,6 +130,99 @@ describe('the log and health of a replica', () => {
     await expect.poll(warnings, WITHIN).toHaveLength(5);
     expect(warnings().at(-1)).toEqual([OLDER[0], 11]);
     expect((await replica.readHealth())?.problems).toEqual([`The ${OLDER[0]}.`]);
+  });
+});
+
+/** Opens a database of its own that answers no statement while `isDown`. */
+async function openOther() {
+  await using stack = new AsyncDisposableStack();
+  const clone = stack.use(await cloneDatabase());
+  const { database } = stack.use(openDeclaredFixture(clone));
+  const fixture = stack.use(openDeclaredFixture(clone));
+  const all = stack.move();
+  const other = {
+    ...{ fixture, isDown: false, unanswered: 0 },
+    transact: database.transact.bind(database),
+    eachWithin: (ms: number): Run => {
+      const run = database.eachWithin(ms);
+      return async (...statement) => {
+        if (!other.isDown) return run(...statement);
+        other.unanswered++;
+        throw new DatabaseUnavailableError('Postgres does not answer');
+      };
+    },
+    [Symbol.asyncDispose]: () => all.disposeAsync(),
+  };
+  return other;
+}
+
+describe('a replica on its own', () => {
+  const fileOf = (name: string, more: object = {}) => JSON.stringify({ applications: [{ ...GRAFANA, name, ...more }] });
+  const createPath = async () => join(await createDirectory(), 'applications.json');
+
+  test('says what is wrong with its file until it is right', { timeout: 60_000 }, async () => {
+    await using other = await openOther();
+    const path = await createPath();
+    const first = fileOf('First', { loginMethods: ['email', 'acme'] });
+    await writeFile(path, first);
+    await using replica = await open(first, path, other);
+    const problems = async () => (await replica.readHealth())?.problems;
+    expect(await replica.readHealth()).toMatchObject({
+      problems: [],
+      facts: [
+        ['Revision', 'none'],
+        ['Declared', '1'],
+        ['No longer in the file', 'none'],
+      ],
+    });
+    await writeFile(path, fileOf('Second', { loginMethods: ['fax'] }));
+    const LOGIN = 'loginMethods must be methods of Usher or listed providers';
+    await expect.poll(problems, WITHIN).toEqual([`APPLICATIONS_FILE applications[0] (grafana): ${LOGIN}.`]);
+    await rm(path);
+    await expect.poll(problems, WITHIN).toEqual(['APPLICATIONS_FILE names a file that cannot be read.']);
+    await writeFile(path, fileOf('Third'));
+    await expect.poll(problems, WITHIN).toEqual([]);
+  });
+
+  test('applies a file late that changes while Postgres does not answer', { timeout: 60_000 }, async () => {
+    await using other = await openOther();
+    const path = await createPath();
+    await writeFile(path, fileOf('First'));
+    await using replica = await open(fileOf('First'), path, other);
+    other.isDown = true;
+    await writeFile(path, fileOf('Second'));
+    const messages = () => replica.log.parsed.map(({ msg }) => msg);
+    await expect.poll(messages, WITHIN).toContain('applications not applied yet');
+    expect(await replica.readHealth()).toMatchObject({
+      problems: ['APPLICATIONS_FILE is not applied yet, because Postgres does not answer.'],
+      facts: [
+        ['Revision', 'none'],
+        ['Declared', 'cannot be read'],
+        ['No longer in the file', 'none'],
+      ],
+    });
+    // It does not ask all the time.
+    expect(messages().filter((text) => text === 'applications not applied yet')).toHaveLength(1);
+    other.isDown = false;
+    await expect.poll(async () => (await replica.readHealth())?.problems, WITHIN).toEqual([]);
+    expect(messages().filter((text) => text === 'applications read')).toHaveLength(2);
+  });
+
+  test('learns after an outage that another one has applied a file without a revision, too', {
+    timeout: 60_000,
+  }, async () => {
+    await using other = await openOther();
+    const path = await createPath();
+    await writeFile(path, fileOf('First'));
+    await using replica = await open(fileOf('First'), path, other);
+    other.isDown = true;
+    await expect.poll(() => other.unanswered, WITHIN).toBeGreaterThan(0);
+    other.isDown = false;
+    await other.fixture.apply(fileOf('Of another replica'));
+    const warnings = () => replica.log.parsed.filter(({ level }) => level >= 40).map(({ msg }) => msg);
+    const DIFFERENT = 'applications file differs from the one that was applied';
+    await expect.poll(warnings, WITHIN).toEqual([DIFFERENT]);
+    expect((await replica.readHealth())?.problems).toEqual([`The ${DIFFERENT}.`]);
   });
 });
 

@@ -3,6 +3,7 @@ import { readFile, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { SESSION_IDLE_SECONDS } from '../../../../src/modules/demo/demo.ts';
+import type { UsherServer } from '../../../../src/server.ts';
 import { MINUTE } from '../../../support/clock.ts';
 import { demoOf, openDemoFixture } from '../../../support/demo-fixture.ts';
 import { LoginBrowser, type LoginPage, textOf } from '../../../support/login-browser.ts';
@@ -205,6 +206,28 @@ it('the demo names the ways to sign in that there are', async () => {
   const text = await readSteps(byCode);
   expect(text).toContain('With a code by e-mail.');
   expect(text).not.toMatch(/passkey|wallet/);
+});
+
+it('the first lines in the terminal say as whom to sign in, if that shows the code', async () => {
+  const textOfGreeting = ({ service }: { service: Pick<UsherServer, 'modules'> }) =>
+    service.modules.greetings.find(({ title }) => title === 'Demo')?.text;
+  const { email, homeUrl } = demoOf(service);
+  expect(textOfGreeting(fixture)).toBe(`${homeUrl}    sign in as ${email}, the code appears here`);
+  await using byPasskey = await openDemoFixture(['passkey']);
+  expect(textOfGreeting(byPasskey)).toBe('');
+});
+
+it('examples find an application that invites people and has a feed, and events', async () => {
+  const { sql } = fixture.database;
+  const values = await (await fetch(`${url}/docs/examples`, { method: 'POST' })).text();
+  const ids = ['EVENT_ID', 'OTHER_EVENT_ID'].map(
+    (name) => new RegExp(`export ${name}='([^']+)'`).exec(values)?.[1] ?? '',
+  );
+  expect(await sql`select id from events where id in ${sql(ids)}`).toHaveLength(2);
+  const { applicationId } = demoOf(service);
+  expect(await sql`select allow_invitations, message_feed from applications where id = ${applicationId}`).toEqual([
+    { allow_invitations: true, message_feed: true },
+  ]);
 });
 
 it('the API reference needs no user of the demo, and writes nothing into the audit log until examples are asked for', async () => {

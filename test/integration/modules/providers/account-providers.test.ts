@@ -1,14 +1,16 @@
 /** Accounts at other providers on the account page, and for operators. */
-import { afterAll, expect, test } from 'vitest';
+import { afterAll, expect, onTestFinished, test } from 'vitest';
 import { follow, openAccount, tokenOf } from '../../../support/account-page.ts';
 import { FakeProvider } from '../../../support/fake-provider.ts';
 import type { LoginBrowser, LoginPage } from '../../../support/login-browser.ts';
 import { LoginFixture } from '../../../support/login-fixture.ts';
+import { RecordedLog } from '../../../support/recorded-log.ts';
 import { adminClient, createTestUser, type TestUser } from '../../../support/service.ts';
 
 const acme = await FakeProvider.start();
 const config = { loginProviders: [acme.settings()], loginProviderIds: undefined };
-const fixture = await LoginFixture.open({ config, start: new Date() });
+const log = new RecordedLog('error');
+const fixture = await LoginFixture.open({ config, start: new Date(), logger: log.logger });
 const admin = adminClient(fixture.service);
 afterAll(async () => {
   await fixture.close();
@@ -135,6 +137,32 @@ test('whoever signed in more than 10 minutes ago signs in again before leaving f
   const { browser, page } = await openAccount(fixture, user);
   fixture.clock.advance(11 * 60_000);
   expect(await leave(browser, page)).toContain('/login?intent=');
+});
+
+test.each([
+  [11, true],
+  [16, false],
+])('an answer %i minutes after the sign-in is not redeemed, and an alert says so: %s', async (minutes, hasAlert) => {
+  const user = await createTestUser(fixture.service);
+  const { browser, page } = await openAccount(fixture, user);
+  fixture.clock.advance(9 * 60_000);
+  const callback = acme.signIn(await leave(browser, page), { sub: `after ${minutes} minutes` });
+  fixture.clock.advance((minutes - 9) * 60_000);
+  const before = [...acme.requests];
+  const { alert } = await follow(browser, await browser.open(callback));
+  expect(alert !== '').toBe(hasAlert);
+  expect(acme.requests).toEqual(before);
+  expect(await identitiesOf(user)).toEqual([]);
+});
+
+test('an answer that cannot be stored is a failure of Usher, not of the provider', async () => {
+  const { sql } = fixture.service.database;
+  const { browser, page } = await openAccount(fixture, await createTestUser(fixture.service));
+  const callback = acme.signIn(await leave(browser, page), { sub: 'cannot be stored' });
+  await sql`alter table user_identities add constraint refused check (subject <> 'cannot be stored')`;
+  onTestFinished(() => sql`alter table user_identities drop constraint refused`.then(() => {}));
+  expect(await browser.open(callback)).toMatchObject({ status: 500, location: undefined });
+  expect(log.parsed).toMatchObject([{ err: { type: 'PostgresError' } }]);
 });
 
 test('a network may have 60 answers linked at once, also wrong ones', async () => {

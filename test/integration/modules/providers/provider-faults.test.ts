@@ -124,11 +124,34 @@ test('a provider whose issuer differs by a slash: the log has the cause', async 
   });
 });
 
-test('a link on the account page that a provider refuses: the log has the cause', async () => {
+/** Leaves the account page to link an account at Acme. */
+async function leaveAccount() {
+  await reachNextSecondOfLog();
   const { browser, page } = await openAccount(fixture, await createTestUser(fixture.service));
   const form = page.forms.find(({ action }) => action === '/account/providers/link');
   const { location } = await browser.post('/account/providers/link', { ...form?.fields });
   log.lines.length = 0;
+  return { browser, location };
+}
+
+test.each([leave, leaveAccount])('whoever declines at the provider: the log says so (%o)', async (begin) => {
+  const { browser, ...begun } = await begin();
+  const location = 'answer' in begun ? begun.answer.location : begun.location;
+  log.lines.length = 0;
+  expect((await follow(browser, await browser.open(acme.refuse(location)))).alert).toContain('You have not signed in');
+  expect(log.callLines[0]).toMatchObject({ reason: 'PROVIDER_REFUSED' });
+});
+
+test.each([leave, leaveAccount])('whoever signs in there: the log has no reason (%o)', async (begin) => {
+  const { browser, ...begun } = await begin();
+  const location = 'answer' in begun ? begun.answer.location : begun.location;
+  log.lines.length = 0;
+  await browser.open(acme.signIn(location, { sub: `in ${begin.name}`, email: 'ada@example.com' }));
+  expect(log.callLines.filter(({ reason }) => reason !== undefined)).toEqual([]);
+});
+
+test('a link on the account page that a provider refuses: the log has the cause', async () => {
+  const { browser, location } = await leaveAccount();
   const back = await follow(browser, await browser.open(acme.refuse(location, 'unauthorized_client')));
   expect(back.alert).toContain(UNAVAILABLE);
   expect(log.callLines.find(({ detail }) => detail)).toMatchObject({

@@ -238,7 +238,10 @@ test('an application that has other login methods does not offer the provider, n
   try {
     const page = await browser.open(acme.signIn(location, { sub: 'late' }));
     expect(page.alert).toBe('This way to sign in is not available here. Please choose another one.');
-    expect((await browser.open(login.path)).forms.some(({ fields }) => fields.provider)).toBe(false);
+    const choice = await browser.open(login.path);
+    expect(choice.forms.some(({ fields }) => fields.provider)).toBe(false);
+    // Nothing else stands below the form for the address.
+    expect(choice.body).not.toContain('class="or"');
   } finally {
     await admin.updateApplication({ applicationId, updateMask: { paths: ['login_methods'] } });
   }

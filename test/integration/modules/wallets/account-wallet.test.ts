@@ -4,10 +4,12 @@ import { follow, openAccount, tokenOf } from '../../../support/account-page.ts';
 import { MINUTE } from '../../../support/clock.ts';
 import { formOf, LoginBrowser, type LoginPage } from '../../../support/login-browser.ts';
 import { LoginFixture } from '../../../support/login-fixture.ts';
+import { RecordedLog } from '../../../support/recorded-log.ts';
 import { adminClient, createTestUser, type TestUser } from '../../../support/service.ts';
 import { Wallet } from '../../../support/wallet.ts';
 
-const fixture = await LoginFixture.open();
+const log = new RecordedLog('error');
+const fixture = await LoginFixture.open({ logger: log.logger });
 const { clock, mailbox, service, tenant } = fixture;
 const admin = adminClient(service);
 afterAll(() => fixture.close());
@@ -89,6 +91,26 @@ describe('no wallet is added', () => {
     expect(await walletOf(user)).toBe(own.address);
   });
 
+  it('in place of one that came after the question', async () => {
+    const form = await openForm();
+    const { message, send } = await sign(form);
+    const { address } = new Wallet();
+    await admin.updateUser({ userId: form.user.id, walletAddress: address });
+    expect((await send(form.wallet.sign(message))).alert).toBe('');
+    expect(await walletOf(form.user)).toBe(address);
+  });
+
+  it('when the message cannot be stored, which is no fault of the wallet', async () => {
+    const { browser, page, wallet } = await openForm();
+    const { sql } = service.database;
+    await sql.unsafe(`alter table wallet_challenges add constraint refused check (address <> '${wallet.address}')`);
+    const { fields } = formOf(page, '/account/wallet/new');
+    const { status } = await browser.post('/account/wallet/challenge', { ...fields, address: wallet.address });
+    await sql`alter table wallet_challenges drop constraint refused`;
+    expect(status).toBe(500);
+    expect(log.parsed).toMatchObject([{ err: { type: 'PostgresError' } }]);
+  });
+
   it('in another browser with the same cookies of the account page', async () => {
     const form = await openForm();
     const { message } = await sign(form);
@@ -144,6 +166,25 @@ describe('no wallet is added', () => {
     }
     expect(await walletOf(form.user)).toBe('');
   });
+});
+
+it('a wallet is removed, unless it may be the only way to sign in', async () => {
+  const { user, wallet } = await fixture.createWalletUser();
+  const { browser, page } = await openAccount(fixture, user);
+  const link = 'href="/account/wallet"';
+  expect(page.body).toContain(link);
+  expect(page.body).not.toContain('true</');
+  await using withoutCodes = await fixture.startReplica({ loginMethods: ['wallet'] });
+  const there = browser.at(withoutCodes);
+  const shown = await there.open('/account');
+  expect(shown.body).toContain(`${wallet.address.slice(0, 6)}…${wallet.address.slice(-4)}`);
+  expect(shown.body).not.toContain(link);
+  const refused = await there.post('/account/wallet', { token: tokenOf(shown) });
+  expect(refused.alert).toBe('This way to sign in is not available here. Please choose another one.');
+  expect(await walletOf(user)).toBe(wallet.address);
+  const done = await browser.submit(await browser.open('/account/wallet'), '/account/wallet');
+  expect(done.body).toContain('Your wallet is removed.');
+  expect(await walletOf(user)).toBe('');
 });
 
 it('a sign-in gets 20 messages at once, then one every 3 minutes', async () => {

@@ -153,6 +153,31 @@ describe('the message to sign', () => {
   });
 });
 
+describe('the page', () => {
+  const missing = 'id="no-wallet"';
+  const buttonOf = ({ body }: LoginPage) => /<form id="wallet".*?<button([^>]*)>/s.exec(body)?.[1];
+
+  it('offers a wallet below a code, without a word where there is none', async () => {
+    const { page } = await fixture.arrive();
+    expect(buttonOf(page)).toBe(' class="second"');
+    expect(page.body).not.toContain(missing);
+    expect(page.body).not.toContain('>true');
+  });
+
+  it('offers a wallet alone, and says where there is none', async () => {
+    await using replica = await fixture.startReplica({ loginMethods: ['wallet'] });
+    const { page } = await fixture.arrive({ at: replica, login: await beginLogin(replica, tenant) });
+    expect(buttonOf(page)).toBe('');
+    expect(page.body).toContain(missing);
+  });
+
+  it('offers no wallet for an application that wants none', async () => {
+    const of = await createTenant(service);
+    await adminClient(service).updateApplication({ applicationId: of.id, loginMethods: ['email'] });
+    expect(buttonOf((await fixture.arrive({ of })).page)).toBeUndefined();
+  });
+});
+
 /** A login that must not be completed, and the reply to the attempt. */
 type Attempt = Promise<Pick<Arrived, 'login'> & { readonly reply: LoginPage }>;
 type Asked = Awaited<ReturnType<typeof askForMessage>>;
@@ -259,6 +284,7 @@ const signatures: Row[] = [
   ['with a line break after it', malformed((signature) => `${signature}\n`)],
   ['with one more byte', malformed((signature) => `${signature}00`)],
   ['with two more bytes, as of a wallet that is a contract', malformed((signature) => `${signature}0000`), CONTRACT],
+  ['with a byte that is none, as of no contract', malformed((signature) => `${signature}00zz`)],
   ['that is empty', malformed(() => ''), UNSIGNED],
   ['three times as long', malformed((signature) => signature.repeat(3)), UNSIGNED],
 ];
