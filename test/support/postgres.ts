@@ -33,7 +33,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
 }
 
 async function preparePostgres(project: TestProject, temporary: string): Promise<() => Promise<void>> {
-  const { CITUS_URL, TEMPLATE_SERVER_URL } = process.env;
+  const { CITUS_URL } = process.env;
   if (CITUS_URL) {
     // It loads all of Usher.
     const { prepareCitus } = await import('./citus.ts');
@@ -42,9 +42,7 @@ async function preparePostgres(project: TestProject, temporary: string): Promise
     project.provide('workerUrls', workerUrls);
     return close;
   }
-  const server = TEMPLATE_SERVER_URL
-    ? { url: TEMPLATE_SERVER_URL, close: async () => {} }
-    : await startTemplateServer(temporary);
+  const server = await startTemplateServer(temporary);
   project.provide('postgresUrl', server.url);
   project.provide('workerUrls', []);
   publishRun({ postgresUrl: server.url, template: TEMPLATE, oidcSigningKeys: generateOidcSigningKeys() });

@@ -1,14 +1,18 @@
 /** A process that runs test files with faults, one after the other. It is started anew when it hangs. */
 import { once } from 'node:events';
-import { rm } from 'node:fs/promises';
+import { chmod, rm } from 'node:fs/promises';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { relative, resolve } from 'node:path';
 import { Writable } from 'node:stream';
 import { json } from 'node:stream/consumers';
+import type { ProvidedContext } from 'vitest';
 import { createVitest, type Vitest } from 'vitest/node';
+import { generateOidcSigningKeys } from '../../../src/config/signing-keys.ts';
 import { startTemplateServer } from '../../../src/testing/postgres-server.ts';
+import { TEMPLATE } from '../../../src/testing/ready-directory.ts';
 import { createTemporaryDirectory } from '../../../src/testing/temporary-directory.ts';
+import { publishRun } from '../../../src/testing/test-environment.ts';
 import type { FaultyFile, Order, Outcome } from './fault.ts';
 
 declare module 'vitest' {
@@ -38,11 +42,14 @@ export async function openFaultWorkers(files: Parameters<typeof FaultWorker.crea
   const temporary = await createTemporaryDirectory();
   stack.defer(() => rm(temporary, { recursive: true, force: true }));
   process.env.TMPDIR = temporary;
+  // Postgres runs as another user than its owner.
+  await chmod(temporary, 0o755);
   const postgres = await startTemplateServer(temporary);
   stack.defer(() => postgres.close());
-  process.env.TEMPLATE_SERVER_URL = postgres.url;
+  publishRun({ postgresUrl: postgres.url, template: TEMPLATE, oidcSigningKeys: generateOidcSigningKeys() });
   const workers: FaultWorker[] = [];
-  while (workers.length < Math.min(WORKERS, most)) workers.push(stack.use(await FaultWorker.create(files)));
+  while (workers.length < Math.min(WORKERS, most))
+    workers.push(stack.use(await FaultWorker.create(files, postgres.url)));
   const opened = stack.move();
   return { workers, [Symbol.asyncDispose]: () => opened.disposeAsync() };
 }
@@ -50,6 +57,7 @@ export async function openFaultWorkers(files: Parameters<typeof FaultWorker.crea
 export class FaultWorker implements AsyncDisposable {
   readonly #texts: Map<string, string>;
   readonly #server: Server;
+  readonly #provided: Partial<ProvidedContext>;
   readonly #changed: string[] = [];
   #vitest: Vitest | undefined;
   #running: Promise<unknown> | undefined;
@@ -58,17 +66,20 @@ export class FaultWorker implements AsyncDisposable {
   #starts = MOST_STARTS;
   #response: ServerResponse | undefined;
 
-  private constructor(texts: Map<string, string>, server: Server) {
+  private constructor(texts: Map<string, string>, server: Server, provided: Partial<ProvidedContext>) {
     this.#texts = texts;
     this.#server = server;
+    this.#provided = provided;
     server.on('request', (request, response) => this.#hear(request, response));
   }
 
   /** @param files code that the tests run instead of what stands in the files */
-  static async create(files: readonly Pick<FaultyFile, 'file' | 'text'>[]): Promise<FaultWorker> {
+  static async create(files: readonly Pick<FaultyFile, 'file' | 'text'>[], postgresUrl: string): Promise<FaultWorker> {
     const server = createServer().listen(0, '127.0.0.1');
     await once(server, 'listening');
-    return new FaultWorker(new Map(files.map(({ file, text }) => [file, text])), server);
+    const { port } = server.address() as AddressInfo;
+    const provided = { faultsUrl: `http://127.0.0.1:${port}`, postgresUrl, workerUrls: [] };
+    return new FaultWorker(new Map(files.map(({ file, text }) => [file, text])), server, provided);
   }
 
   /** Gives a file another text, or its own again, for orders that load all modules anew. */
@@ -83,7 +94,7 @@ export class FaultWorker implements AsyncDisposable {
   async run(order: Order, timeoutMs: number): Promise<Outcome | undefined> {
     if (!this.#running) {
       const started = once(this.#server, 'asked');
-      this.#vitest = await startVitest(this.#texts, (this.#server.address() as AddressInfo).port);
+      this.#vitest = await startVitest(this.#texts, this.#provided);
       const specification = this.#vitest.getRootProject().createSpecification(RUNNER);
       const ended = this.#vitest.runTestSpecifications([specification]).catch(() => {});
       this.#running = ended.then(() => this.#server.emit('asked', undefined));
@@ -133,7 +144,7 @@ export class FaultWorker implements AsyncDisposable {
 }
 
 /** Each worker gets another one, because it keeps what an earlier worker has loaded. */
-async function startVitest(texts: ReadonlyMap<string, string>, port: number): Promise<Vitest> {
+async function startVitest(texts: ReadonlyMap<string, string>, provided: Partial<ProvidedContext>): Promise<Vitest> {
   const plugin = {
     name: 'faults',
     enforce: 'pre' as const,
@@ -155,11 +166,12 @@ async function startVitest(texts: ReadonlyMap<string, string>, port: number): Pr
     fsModuleCache: false,
     reporters: [{}],
     runner: RUNNER,
-    // No test of theirs needs packages of its own, or records statements.
-    globalSetup: ['test/support/postgres.ts'],
+    // All have one Postgres. No test of theirs needs packages of its own, or records statements.
+    globalSetup: [],
     setupFiles: ['test/support/end-of-file.ts'],
   };
   const vitest = await createVitest(options, { plugins: [plugin] }, { stdout: silent, stderr: silent });
-  vitest.getRootProject().provide('faultsUrl', `http://127.0.0.1:${port}`);
+  for (const [key, value] of Object.entries(provided))
+    vitest.getRootProject().provide(key as keyof ProvidedContext, value);
   return vitest;
 }
