@@ -1,4 +1,4 @@
-import { createPrivateKey, randomUUID } from 'node:crypto';
+import { createPrivateKey, generateKeyPairSync, randomUUID } from 'node:crypto';
 import { decodeJwt, decodeProtectedHeader, type JWK } from 'jose';
 import { describe, expect, test } from 'vitest';
 import { AuthTokens } from '../../../src/domain/tokens/auth-tokens.ts';
@@ -161,16 +161,20 @@ test('a login of a protocol that is off has no answer', () => {
   expect(() => tokens.protocolOf({ responseMode: 'query' })).toThrow('is off');
 });
 
-test.each<[string, JWK[]]>([
-  ['there are none', []],
-  ['one has no ID', [{ ...edwards, kid: '' }]],
-  ['one has no algorithm', [{ ...edwards, alg: '' }]],
-  ['one has another algorithm', [{ ...edwards, alg: 'RS256' }]],
-  ['one is symmetric', [{ kty: 'oct', k: 'AAAA', alg: 'HS256', kid: 'x' }]],
-  ['one is symmetric, and says otherwise', [{ kty: 'oct', k: 'AAAA', alg: 'EdDSA', kid: 'x' }]],
-  ['two share an ID', [edwards, { ...curve, kid: 'edwards-key' }]],
-])('signing keys are rejected if %s', async (_title, jwks) => {
-  await expect(AuthTokens.create(ISSUER, jwks)).rejects.toThrow(Error);
+const ES384 = generateKeyPairSync('ec', { namedCurve: 'P-384' }).privateKey.export({ format: 'jwk' });
+const INCOMPLETE = 'must have a kid and an alg';
+
+test.each<[string, JWK[], message: string]>([
+  ['there are none', [], 'There is no key'],
+  ['one has no ID', [{ ...edwards, kid: '' }], INCOMPLETE],
+  ['one has no algorithm', [{ ...edwards, alg: '' }], INCOMPLETE],
+  ['one has another algorithm', [{ ...ES384, kid: 'x', alg: 'ES384' }], INCOMPLETE],
+  ['one is not for its algorithm', [{ ...edwards, alg: 'ES256' }], ''],
+  ['one is symmetric', [{ kty: 'oct', k: 'AAAA', alg: 'HS256', kid: 'x' }], INCOMPLETE],
+  ['one is symmetric, and says otherwise', [{ kty: 'oct', k: 'AAAA', alg: 'EdDSA', kid: 'x' }], 'asymmetric'],
+  ['two share an ID', [edwards, { ...curve, kid: 'edwards-key' }], 'the same kid'],
+])('signing keys are rejected if %s', async (_title, jwks, message) => {
+  await expect(AuthTokens.create(ISSUER, jwks)).rejects.toThrow(message);
 });
 
 async function tryToVerify(issuer: AuthTokens, ...given: Parameters<AuthTokens['verify']>) {
