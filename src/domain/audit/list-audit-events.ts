@@ -197,6 +197,7 @@ function conditionsOf(filters: readonly Filter[]): SQL[] {
 
 /** The same for an index by the hash of one filter, in which short hashes of the others stand. */
 function conditionsFoundBy(first: 'actor' | 'resource', filters: readonly Filter[]): SQL[] {
+  // Equivalent: method: the first one would be compared again
   const others = filters.filter((filter) => filter !== first);
   const areOthers = others.map((filter) => {
     const { column, given } = comparisonOf(filter);

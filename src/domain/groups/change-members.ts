@@ -16,7 +16,7 @@ export function changeMembers({
   groupId,
   losing = sql`select application_id from losing`,
   seeing,
-  isRemoval,
+  isRemoval = sql`false`,
 }: {
   readonly from: SQL;
   readonly groupId: SQL;
@@ -30,7 +30,7 @@ export function changeMembers({
     subjectId: groupId,
     losing: sql`array(${losing})`,
     seeing: sql`array(${ofGroup}${seeing ? sql` union ${seeing}` : sql``})`,
-    ...(isRemoval && { isRemoval }),
+    isRemoval,
   });
 }
 
@@ -44,7 +44,9 @@ export function changeMembers({
 export function memberChanged(changed: SQL, groupId: SQL = p.uuid('groupId')): Message {
   const user = sql`(
     select ${columnsOf(userColumns)} from users
-    where deleted_at is null and id = ${p.uuid('userId')} and exists (select 1 from ${changed}))`;
+    where deleted_at is null and id = ${p.uuid('userId')}
+      -- Equivalent: conjunct: without a change nobody is told, and this saves reading the user
+      and exists (select 1 from ${changed}))`;
   const message = userMessage('user.updated', user);
   const isSeeing = sql`signed_in.application_id = any(array(
     select y.application_id from ${changed} x join application_groups y on y.group_id = ${groupId} and y.in_claim))`;

@@ -20,6 +20,7 @@ export const MAX_GROUPS_OF_APPLICATION = 100;
 
 /** Claims contain the name, and other products compare it, so it has no capital letters and no spaces. */
 const NAME = /^[a-z0-9][a-z0-9._-]{0,62}$/;
+// Equivalent: limit: the pattern allows no more
 const anyName = text({ max: 63 });
 const groupName = rule({ ...anyName.schema, pattern: patternOf(NAME) }, (value) => {
   const string = anyName(value);

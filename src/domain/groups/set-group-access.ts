@@ -62,8 +62,9 @@ const storeAccess = statement('store_group_access', {
     -- Locked, so that two changes of one meaning each see each other.
     select allows_access, in_claim from application_groups where ${ofRow} for update
   ), wanted as (
-    select coalesce(${p.boolean('allowsAccess')}, (select allows_access from held), false)
-      or coalesce(${p.boolean('inClaim')}, (select in_claim from held), false) as is_any,
+    -- Null if nothing is known and nothing is given.
+    select coalesce(${p.boolean('allowsAccess')}, (select allows_access from held))
+      or coalesce(${p.boolean('inClaim')}, (select in_claim from held)) as is_any,
       -- Read here: once the row has changed, the statement finds none to lock.
       (select allows_access from held) as was_allowed
   ), present as (

@@ -79,6 +79,7 @@ export function selectDeliveriesFrom(deliveries: SQL, more: SQL = sql``): SQL {
 /** Selects the type and payload of a message. The limit keeps it a look-up by the primary key. Parameter: applicationId. */
 export function selectMessage(id: SQL): SQL {
   return sql`
+    -- Equivalent: limit: no other message has the ID
     select type, payload from webhook_messages where application_id = ${p.uuid('applicationId')} and id = ${id} limit 1`;
 }
 

@@ -42,6 +42,7 @@ export async function listDeliveries(
 const selectDeliveries = statement('select_deliveries', DELIVERY)`
   ${selectDeliveriesFrom(sql`
     ${sql.join(DELIVERY_STATUSES.map(selectWithStatus), sql` union all `)}
+    -- Equivalent: limit: a page takes no more rows than it wants
     order by created_at desc, message_id desc limit ${p.integer('limit')}
   `)}
   order by created_at desc, message_id desc`;
@@ -55,6 +56,8 @@ function selectWithStatus(status: DeliveryStatus): SQL {
       and coalesce(${p.text('status')}, ${own}) = ${own} and (status, created_at) >= (${own}, ${p.instant('since')})
       and (status, created_at, message_id) < (${own}, ${p.instant('afterAt')}, ${p.bigint('afterId')})
     -- Only one index has this order. With an equality on the status, Postgres might read deliveries by their time.
-    order by status desc, created_at desc, message_id desc limit ${maxPageLimit}
+    -- Equivalent: order: there is one status
+    order by status desc,
+      created_at desc, message_id desc limit ${maxPageLimit} -- Equivalent: limit: a page takes no more rows than it wants
   ) as newest limit ${p.integer('limit')})`;
 }

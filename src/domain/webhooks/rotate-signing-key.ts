@@ -44,10 +44,11 @@ export async function rotateSigningKey(
       expiresAt: new Date(now.getTime() + overlapMs),
       hasOverlap: overlapMs > 0,
     });
-    if (!rotated) continue;
-    const { isReplaced, isFull, ...webhook } = rotated;
-    if (isReplaced) return { ...webhook, signingKey, application };
-    if (isFull) throw new ServiceError('TOO_MANY_SIGNING_KEYS');
+    if (rotated?.isReplaced) {
+      const { isReplaced: _, isFull: __, ...webhook } = rotated;
+      return { ...webhook, signingKey, application };
+    }
+    if (rotated?.isFull) throw new ServiceError('TOO_MANY_SIGNING_KEYS');
     // Another rotation, or a re-encryption, has changed the key meanwhile. The deadline of the call ends this loop.
   }
 }

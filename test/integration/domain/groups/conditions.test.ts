@@ -1,9 +1,18 @@
 /** Each condition of the statements about groups, a row each. What people see: test/contract/groups.test.ts. */
+import { randomBytes, randomUUID } from 'node:crypto';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { addGroupMember } from '../../../../src/domain/groups/add-group-member.ts';
+import { createGroup } from '../../../../src/domain/groups/create-group.ts';
 import { deleteGroup } from '../../../../src/domain/groups/delete-group.ts';
+import { getGroup, getGroupByName, readGroupVersion } from '../../../../src/domain/groups/get-group.ts';
+import { listApplicationGroups } from '../../../../src/domain/groups/list-application-groups.ts';
+import { listGroupMembers } from '../../../../src/domain/groups/list-group-members.ts';
+import { listGroups } from '../../../../src/domain/groups/list-groups.ts';
+import { listUserGroups } from '../../../../src/domain/groups/list-user-groups.ts';
 import { removeGroupMember } from '../../../../src/domain/groups/remove-group-member.ts';
 import { changeGroupAccess, setGroupAccess } from '../../../../src/domain/groups/set-group-access.ts';
+import { updateGroup } from '../../../../src/domain/groups/update-group.ts';
+import { PageTokens } from '../../../../src/domain/pages/list.ts';
 import { at, NOW, openDomain, reason } from '../../../support/domain-scene.ts';
 
 const { sql, insert, callAt, readTold, createUser, createApplication } = await openDomain();
@@ -13,14 +22,17 @@ const call = { ...callAt(), isUncommitted: true } as const;
 let here: string;
 let other: string;
 let userId: string;
+/** Has signed in to both applications, as the user has. */
+let stranger: string;
 let groupId: string;
 let another: string;
 beforeEach(async () => {
   [here, other] = [await createApplication({ restrict_access: true }), await createApplication()];
-  userId = await createUser();
+  [userId, stranger] = [await createUser(), await createUser()];
   [groupId, another] = [(await insert('groups', {})).id, (await insert('groups', {})).id];
   for (const id of [here, other]) await insert('webhooks', { application_id: id });
-  for (const id of [here, other]) await insert('application_users', { application_id: id, user_id: userId });
+  for (const application_id of [here, other])
+    for (const user_id of [stranger, userId]) await insert('application_users', { application_id, user_id });
   readTold();
 });
 
@@ -106,6 +118,22 @@ describe('the meaning of a group', () => {
     expect(await readLeft()).toMatchObject([{ losing_ids: [] }]);
   });
 
+  test('is looked at again only if it has changed, and says who may have lost the access', async () => {
+    await mean();
+    await member();
+    const names: string[] = [];
+    const { run, ...rest } = callAt();
+    const noted: typeof run = (asked, parameters) => {
+      names.push(asked.name);
+      return run(asked, parameters);
+    };
+    const ids = { applicationId: here, groupId };
+    expect(await setGroupAccess({ ...rest, run: noted }, { ...ids, allowsAccess: true })).toEqual(new Set());
+    expect(names).not.toContain('selectUnfinishedChange');
+    expect(await setGroupAccess({ ...rest, run: noted }, ids)).toEqual(new Set([userId]));
+    expect(names).toContain('selectUnfinishedChange');
+  });
+
   test('is one of 100 of an application', async () => {
     const insertOf = (ids: readonly string[]) => sql`
       insert into application_groups select ${here}, unnest(${ids as string[]}::uuid[]), true, false`;
@@ -178,10 +206,19 @@ describe('a member', () => {
     await prepare();
     await member();
     await member({ group_id: another });
+    await member({ user_id: stranger });
     await remove();
     const cutoffs = await sql`select user_id from session_cutoffs where application_id in (${here}, ${other})`;
     expect([cutoffs, await isMember()]).toEqual([isCutOff ? [{ user_id: userId }] : [], false]);
-    expect(await sql`select from group_members where group_id = ${another}`).toHaveLength(1);
+    expect(await sql`select from group_members where group_id = ${another} or user_id = ${stranger}`).toHaveLength(2);
+  });
+
+  test('who is deleted is told of to nobody', async () => {
+    await mean({ in_claim: true });
+    await member();
+    await set({ deleted_at: NOW }, 'users', userId);
+    expect(await reason(remove())).toBe('USER_NOT_FOUND');
+    expect(await sql`select from webhook_messages where application_id = ${here}`).toEqual([]);
   });
 });
 
@@ -223,5 +260,119 @@ describe('a deletion', () => {
     await deleteGroup(call, { groupId });
     expect(await readLeft()).toMatchObject([{ losing_ids: [] }]);
     expect(await sql`select from session_cutoffs where application_id in (${here}, ${other})`).toEqual([]);
+  });
+});
+
+describe('an update', () => {
+  const readGroups = () => sql`
+    select id, name, display_name from groups where id in (${groupId}, ${another}) order by id = ${another}`;
+  const version = (id: string) => readGroupVersion(call, { groupId: id });
+
+  test.each<
+    [string, prepare: () => PromiseLike<unknown>, given: object, answer: string, isTold: boolean, seen?: () => string]
+  >([
+    ['to another name', async () => undefined, { name: 'new' }, 'done', true],
+    ['to another name that is displayed', async () => undefined, { displayName: 'New' }, 'done', false],
+    ['of one that was of the file', () => set({ declared_by_file: false }), { name: 'new' }, 'done', true],
+    ['of one of the file', () => set({ declared_by_file: true }), { name: 'new' }, 'MANAGED_BY_FILE', false],
+    ['beside one of the file', () => set({ declared_by_file: true }, 'groups', another), { name: 'new' }, 'done', true],
+    ['of a deleted one', () => set({ deleted_at: NOW }), { name: 'new' }, 'GROUP_NOT_FOUND', false],
+    [
+      'to the name of another one',
+      () => set({ name: 'new' }, 'groups', another),
+      { name: 'new' },
+      'GROUP_ALREADY_EXISTS',
+      false,
+    ],
+    ['of the version that was seen', async () => undefined, { name: 'new' }, 'done', true, () => groupId],
+    ['of another version', async () => undefined, { name: 'new' }, 'CHANGED_MEANWHILE', false, () => another],
+  ])('%s', async (_, prepare, given, answer, isTold, seen) => {
+    await sql`delete from groups where name = 'new'`;
+    await prepare();
+    await mean({ in_claim: true });
+    await mean({ application_id: other });
+    await mean({ application_id: other, group_id: another, in_claim: true });
+    const [own, theirs] = await readGroups();
+    const ifVersion = seen && (await version(seen()));
+    expect(await reason(updateGroup({ ...call, ifVersion }, { groupId, ...given }))).toBe(answer);
+    const after = { id: groupId, name: own?.name, display_name: null };
+    const changed = 'name' in given ? { ...after, name: 'new' } : { ...after, display_name: 'New' };
+    expect(await readGroups()).toEqual([answer === 'done' ? changed : after, theirs]);
+    expect(await readLeft()).toEqual(isTold ? [{ losing_ids: [], seeing_ids: [here], is_removal: false }] : []);
+    const events = await sql`select from audit_events where resource in (${groupId}, ${another})`;
+    expect(events).toHaveLength(answer === 'done' ? 1 : 0);
+  });
+
+  test('to what is there is none, and goes on with the members only when it is named', async () => {
+    const name = String((await readGroups())[0]?.name);
+    await updateGroup(call, { groupId, name, displayName: null });
+    expect(await sql`select from audit_events where resource = ${groupId}`).toEqual([]);
+    expect(await readLeft()).toEqual([]);
+    await mean({ in_claim: true });
+    await member();
+    await updateGroup(callAt(), { groupId, name: randomUUID() });
+    expect(readTold()).toEqual([here]);
+  });
+});
+
+test('an update that fails for another reason says so', async () => {
+  const failing = { ...call, run: () => Promise.reject(new Error('gone')) };
+  await expect(updateGroup(failing, { groupId, name: 'new' })).rejects.toThrow('gone');
+});
+
+describe('only what is there is read', () => {
+  const tokens = new PageTokens([randomBytes(32)]);
+
+  test('of groups', async () => {
+    await sql`delete from groups where id not in (${groupId}, ${another})`;
+    const name = String((await getGroup(call, { groupId })).name);
+    expect((await getGroupByName(call, name)).groupId).toBe(groupId);
+    const ids = async () => (await listGroups(call, tokens, {})).rows.map((row) => row.groupId);
+    expect((await ids()).toSorted()).toEqual([groupId, another].toSorted());
+    expect(await readGroupVersion(call, { groupId })).not.toBe(await readGroupVersion(call, { groupId: another }));
+    await set({ deleted_at: NOW });
+    expect(await reason(getGroup(call, { groupId }))).toBe('GROUP_NOT_FOUND');
+    expect(await reason(getGroupByName(call, randomUUID()))).toBe('GROUP_NOT_FOUND');
+    expect(await readGroupVersion(call, { groupId })).toBeUndefined();
+    expect(await ids()).toEqual([another]);
+  });
+
+  test('of members', async () => {
+    const gone = await createUser({ deleted_at: NOW });
+    for (const id of [userId, gone]) await member({ user_id: id });
+    await member({ group_id: another, user_id: await createUser() });
+    const { rows } = await listGroupMembers(call, tokens, { groupId });
+    expect(rows.map((row) => row.userId)).toEqual([userId]);
+    const deleted = (await insert('groups', { deleted_at: NOW })).id;
+    await member({ group_id: deleted });
+    const found = await listUserGroups(call, tokens, { userId });
+    expect(found.rows.map((row) => row.groupId)).toEqual([groupId]);
+    const nobody = randomUUID();
+    const empty = (await insert('groups', { deleted_at: NOW })).id;
+    expect(await reason(listGroupMembers(call, tokens, { groupId: empty }))).toBe('GROUP_NOT_FOUND');
+    expect(await reason(listUserGroups(call, tokens, { userId: nobody }))).toBe('USER_NOT_FOUND');
+    expect((await listUserGroups(call, tokens, { userId: await createUser() })).rows).toEqual([]);
+  });
+
+  test('of applications, by name', async () => {
+    const list = async (applicationId: string) =>
+      (await listApplicationGroups(call, { applicationId })).map((row) => row.groupId);
+    await set({ name: 'b' });
+    await set({ name: 'a' }, 'groups', another);
+    await mean();
+    await mean({ group_id: another });
+    await mean({ application_id: other });
+    expect([await list(here), await list(other)]).toEqual([[another, groupId], [groupId]]);
+    expect(await list(await createApplication())).toEqual([]);
+    await set({ deleted_at: NOW }, 'applications', here);
+    expect(await reason(list(here))).toBe('APPLICATION_NOT_FOUND');
+  });
+
+  test('of a new group: it has a name of its own, and room among the others', async () => {
+    const name = `n${randomUUID()}`.slice(0, 40);
+    expect(await createGroup(call, { name })).toMatchObject({ name, displayName: null, declaredByFile: null });
+    expect(await reason(createGroup(call, { name }))).toBe('GROUP_ALREADY_EXISTS');
+    const declared = await sql`select declared_by_file from groups where name = ${name}`;
+    expect(declared).toEqual([{ declared_by_file: null }]);
   });
 });
