@@ -23,7 +23,7 @@ import { findSignedIn, renewOperatorSession, type SignedInOperator } from './sig
 import { consoleApplication } from './statements/console-application.ts';
 
 /** Limits requests in flight, because the calls of applications use the same connections to Postgres. */
-const LIMITS = { min: 20, max: 20 };
+const MAX_IN_FLIGHT = 20;
 
 /** The route of all paths that have no page. */
 const NO_ROUTE: ConsoleRoute = {
@@ -36,7 +36,7 @@ const NO_ROUTE: ConsoleRoute = {
 };
 
 export function createConsoleHandler(parts: ConsoleParts): HttpHandler {
-  const admission = new Admission(LIMITS, parts.requestTimeoutMs);
+  const admission = new Admission({ min: MAX_IN_FLIGHT, max: MAX_IN_FLIGHT }, parts.requestTimeoutMs);
   const table = new RouteTable(ROUTES);
   const sentForms = new SentForms();
   return (context) => {
@@ -102,8 +102,7 @@ async function answer(
     return askToSignIn(asOperator, { to: page, fresh: '' });
   }
   const reply = () => run(asOperator, route);
-  const isForm = route.method === 'POST';
-  sendReply(asOperator, isForm ? await sentForms.answer(asOperator, page, reply) : await reply());
+  sendReply(asOperator, await sentForms.answer(asOperator, page, reply));
 }
 
 /** Redirects to the sign-in, except for a form with typed values: shows these, so that they can be sent again. */
@@ -139,11 +138,8 @@ async function renew({ context, parts }: ConsoleRequest, operator: SignedInOpera
 function pageOf(context: HttpContext, { method }: ConsoleRoute, table: RouteTable<ConsoleRoute>): string {
   if (method === 'GET') return context.query ? `${context.path}?${context.query}` : context.path;
   const segments = context.path.split('/');
-  for (let length = segments.length; length > 1; length--) {
-    const path = segments.slice(0, length).join('/');
-    if (findRoute(table, 'GET', path)) return path;
-  }
-  return '/';
+  const above = segments.map((_, index) => segments.slice(0, segments.length - index).join('/'));
+  return above.find((path) => findRoute(table, 'GET', path)) ?? '/';
 }
 
 function createRequest(

@@ -78,13 +78,12 @@ export function sendProblem(request: ConsoleRequest, status: number, heading: st
 
 function statusOf(error: ServiceError | HttpError): number {
   if (!(error instanceof ServiceError)) return error.status;
-  return error.code === 'deadline_exceeded' ? 503 : statusOfError(error.code, error.reason);
+  return statusOfError(error.code, error.reason);
 }
 
 function headingOf(error: ServiceError | HttpError): string {
   if (!(error instanceof ServiceError)) return error.message;
-  if (error.code === 'unavailable' || error.code === 'deadline_exceeded')
-    return 'Usher is overloaded, or cannot reach its database';
+  if (error.code === 'unavailable') return 'Usher is overloaded, or cannot reach its database';
   if (error.code === 'internal') return 'Something went wrong in Usher';
   const [violation] = error.violations;
   return violation ? `${violation.field} ${violation.message}` : error.message;

@@ -44,7 +44,7 @@ export async function readConsoleForm(
 }
 
 /** Turns a file that is too large into an empty body, so that the page of the form shows the error. */
-function withoutTooLarge(error: unknown): string {
-  if (error instanceof HttpError && error.reason === 'PAYLOAD_TOO_LARGE') return '';
+function withoutTooLarge(error: HttpError): string {
+  if (error.reason === 'PAYLOAD_TOO_LARGE') return '';
   throw error;
 }

@@ -38,7 +38,7 @@ export interface ConsoleRoute {
   readonly takesList?: true;
   readonly run: Run;
   /** Renders the page of the form, for a form that was refused. */
-  readonly showForm?: Run;
+  readonly showForm?: Run | undefined;
 }
 
 type Options = Pick<ConsoleRoute, 'isSensitive' | 'needsRecover' | 'isForTeams' | 'takesFile' | 'takesList'>;
@@ -48,7 +48,7 @@ export function get(role: ConsoleRoute['role'], path: string, run: Run, options:
 }
 
 export function post(role: ConsoleRoute['role'], path: string, run: Run, showForm?: Run, options: Options = {}) {
-  return { method: 'POST', path, role, run, ...(showForm && { showForm }), ...options } as const;
+  return { method: 'POST', path, role, run, showForm, ...options } as const;
 }
 
 /** Returns two routes with the same path: the page with the form, and the handler of the form. */

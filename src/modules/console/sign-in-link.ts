@@ -5,6 +5,7 @@ import type { ConsoleKeys } from './keys.ts';
 export const LINK_MINUTES = 15;
 const PURPOSE = 'console link';
 /** The length of the nonce at the start of the token. It is unique, so it identifies the link. */
+// Equivalent: limit: a longer part identifies it, too
 const NONCE_CHARACTERS = 16;
 
 export interface SignInLink {

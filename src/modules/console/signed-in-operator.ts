@@ -88,11 +88,9 @@ export function includesRole(role: Role, needed: Role): boolean {
   return RANKS[role] >= RANKS[needed];
 }
 
-async function findUser(call: Call, userId: string) {
-  try {
-    return await getUser(call, { userId });
-  } catch (error) {
-    if (error instanceof ServiceError && error.code === 'not_found') return undefined;
+function findUser(call: Call, userId: string) {
+  return getUser(call, { userId }).catch((error: Pick<ServiceError, 'code'>) => {
+    if (error.code === 'not_found') return undefined;
     throw error;
-  }
+  });
 }

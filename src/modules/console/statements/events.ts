@@ -97,8 +97,12 @@ const selectFound = statement('select_found_attendees', FOUND)`
     (${selectWhere(sql`attendee_id = ${p.text('attendeeId')}`, sql``)})
     union
     (${selectWhere(
-      sql`${label} >= ${p.text('prefix')} and ${label} <= ${p.text('prefix')} || repeat(chr(1114111), 100)`,
-      sql`order by ${label} limit ${sql.raw(String(MAX_FOUND))}`,
+      sql`${label} >= ${p.text('prefix')}
+        -- Equivalent: comparison: no label is so long
+        and ${label} <= ${p.text('prefix')} || repeat(chr(1114111), 100)`,
+      sql`order by ${label}
+        -- Equivalent: limit: the one at the end decides
+        limit ${sql.raw(String(MAX_FOUND))}`,
     )})
   ) as a
   order by ${label}, attendee_id limit ${sql.raw(String(MAX_FOUND))}`;

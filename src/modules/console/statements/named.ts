@@ -23,14 +23,16 @@ export async function findNamed({ run }: Pick<Call, 'run'>, typed: string): Prom
 }
 
 const beginsWith = (column: SQL, from: SQL, until: SQL) =>
-  sql`lower(${column} collate "C") >= ${from} and lower(${column} collate "C") < ${until}`;
+  sql`lower(${column} collate "C") >= ${from}
+    -- Equivalent: comparison: no name has this character, which Unicode reserves
+    and lower(${column} collate "C") < ${until}`;
 const inOrder = (column: SQL) => sql`order by lower(${column} collate "C") limit 10`;
 
 /** The last host of an application is that of its first redirect URI. */
 const selectNamed = statement('select_named', NAMED)`
   select * from (
-    (select 'user' as kind, id::text, coalesce(name, email) as name, email as detail from users
-      where deleted_at is null and name is not null and ${beginsWith(sql`name`, p.text('prefix'), p.text('until'))}
+    (select 'user' as kind, id::text, name, email as detail from users
+      where deleted_at is null and ${beginsWith(sql`name`, p.text('prefix'), p.text('until'))}
       ${inOrder(sql`name`)})
     union
     (select 'user', id::text, coalesce(name, email), email from users

@@ -37,11 +37,14 @@ export async function readTotals({ run, now }: Pick<Call, 'run' | 'now'>) {
 const countOf = (rows: SQL, which = sql`true`) =>
   sql`(select count(*) filter (where ${which})::integer from (${rows} limit ${sql.raw(String(MAX_COUNTED))}) as counted)`;
 
-/** Not known before the first ANALYZE: then rows are counted up to the limit. */
+/** -1 before the first ANALYZE: then rows are counted up to the limit. */
 const estimateOf = (index: string) =>
-  sql`(select greatest(reltuples, 0) from pg_class where oid = ${sql.raw(`'${index}'`)}::regclass)`;
+  sql`(select reltuples from pg_class where oid = ${sql.raw(`'${index}'`)}::regclass)`;
 
-const isCounted = (estimate: string) => sql.raw(`${estimate} < ${ESTIMATED_FROM}`);
+/** Null where the estimate is shown, so that Postgres counts no rows in vain. */
+const countUnlessMany = (estimate: string, count: SQL) => sql`
+    -- Equivalent: conjunct: saves a count that nobody sees
+    case when ${sql.raw(`${estimate} < ${ESTIMATED_FROM}`)} then ${count} end`;
 
 /** The table of sessions has no other sessions than those that are live, can be renewed or have just expired. */
 const selectTotals = statement('select_totals', {
@@ -52,12 +55,24 @@ const selectTotals = statement('select_totals', {
   pending: t.integer,
 })`
   select estimated_users, estimated_sessions,
-    case when ${isCounted('estimated_users')} then
-      ${countOf(sql`select 1 from users where deleted_at is null order by created_at, id`)} end as users,
-    case when ${isCounted('estimated_sessions')} then
-      ${countOf(sql`select expires_at from sessions order by application_id, began_at, user_id`, sql`expires_at > ${p.instant('now')}`)}
-      end as sessions,
-    ${countOf(sql`select 1 from webhook_deliveries where due_at is not null order by application_id, webhook_id, message_id`)} as pending
+    ${countUnlessMany(
+      'estimated_users',
+      countOf(sql`select 1 from users where deleted_at is null
+        -- Equivalent: order: a count has none
+        order by created_at, id`),
+    )} as users,
+    ${countUnlessMany(
+      'estimated_sessions',
+      countOf(
+        sql`select expires_at from sessions
+        -- Equivalent: order: a count has none
+        order by application_id, began_at, user_id`,
+        sql`expires_at > ${p.instant('now')}`,
+      ),
+    )} as sessions,
+    ${countOf(sql`select 1 from webhook_deliveries where due_at is not null
+        -- Equivalent: order: a count has none
+        order by application_id, webhook_id, message_id`)} as pending
   from (select ${estimateOf('users_list_idx')}::float8 as estimated_users,
     ${estimateOf('sessions_list_idx')}::float8 as estimated_sessions) as estimates`;
 
@@ -109,10 +124,13 @@ const selectFailingWebhooks = statement('select_failing_webhooks', FAILING)`
     from webhooks w join applications a on a.id = w.application_id
     where w.application_id = q.application_id and w.id = q.webhook_id and w.is_active and a.deleted_at is null
     -- The limit makes Postgres look up one webhook for each queue, in the order of the index, and sort nothing.
+    -- Equivalent: limit: it has one
     limit 1
   ) w
   where q.next_at is not null and q.failed_batches > 0
-  order by q.failing_since, q.webhook_id limit ${sql.raw(String(MAX_ROWS + 1))}`;
+  order by q.failing_since, q.webhook_id
+  -- Equivalent: limit: the first beyond the shown ones says that there are more
+  limit ${sql.raw(String(MAX_ROWS + 1))}`;
 
 const { disabledReason, updatedAt } = webhooks;
 const ownWithReason = { ...own, disabledReason, updatedAt };

@@ -22,7 +22,9 @@ const countWithStatus = statement('count_deliveries', { count: t.integer })`
     select 1 from webhook_deliveries
     where application_id = ${p.uuid('applicationId')} and webhook_id = ${p.text('webhookId')}
       and status = ${p.text('status')} and created_at >= ${p.instant('since')}
-    order by created_at desc, message_id desc limit ${limit}
+    -- Equivalent: order: a count has none
+    order by created_at desc, message_id desc
+    limit ${limit}
   ) as counted`;
 
 interface QueueState {

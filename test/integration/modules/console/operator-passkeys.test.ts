@@ -9,15 +9,17 @@ import { savePasskey, sendPasskey, TO_PASSKEYS } from '../../../support/passkey-
 import { adminClient, PUBLIC_URL } from '../../../support/service.ts';
 
 const email = OPERATORS.admin;
+/** An operator who may sign in with anything. */
+const other = OPERATORS.support;
 const fixture = await ConsoleFixture.open({
   config: {
     loginMethods: ['email', 'passkey'],
-    operators: parseOperators(`${email} admin passkey\n`),
+    operators: parseOperators(`${email} admin passkey\n${other} support\n`),
     operatorsFile: undefined,
   },
 });
 const { clock, mailbox, service } = fixture;
-await adminClient(service).createUser({ email });
+for (const address of [email, other]) await adminClient(service).createUser({ email: address });
 afterAll(() => fixture.close());
 
 /** Follows the redirect of the console to the login page. */
@@ -27,10 +29,10 @@ async function arrive(location: string | undefined) {
   return { browser, page: await browser.open((location ?? '').slice(PUBLIC_URL.length)) };
 }
 
-async function addByCode(location: string | undefined): Promise<SoftwarePasskey> {
+async function addByCode(location: string | undefined, address: string = email): Promise<SoftwarePasskey> {
   const { browser, page } = await arrive(location);
-  const codePage = await browser.submit(page, '/login/email', { email });
-  const list = await browser.submit(codePage, '/login/code', { code: mailbox.codeFor(email), ...TO_PASSKEYS });
+  const codePage = await browser.submit(page, '/login/email', { email: address });
+  const list = await browser.submit(codePage, '/login/code', { code: mailbox.codeFor(address), ...TO_PASSKEYS });
   return add({ browser, page: list });
 }
 
@@ -40,11 +42,12 @@ async function add(opened: { browser: LoginBrowser; page: LoginPage }): Promise<
   return passkey;
 }
 
-/** Signs in to the console with the passkey. */
-async function open(passkey: SoftwarePasskey, odd?: Oddities) {
+/** Signs in to the console with the passkey. @param meanwhile runs before the browser is back at the console */
+async function open(passkey: SoftwarePasskey, odd?: Oddities, meanwhile?: () => PromiseLike<unknown>) {
   const console = new ConsoleBrowser(fixture.url);
   const opened = await arrive((await console.open('/login')).location);
   const { location = '' } = await sendPasskey(opened, passkey, PUBLIC_URL, odd);
+  await meanwhile?.();
   return console.open(location.slice(fixture.url.length));
 }
 
@@ -70,6 +73,41 @@ test('the printed link signs nobody in, and a passkey that is added after it ope
   expect(reply.location).toContain(`${PUBLIC_URL}/login?intent=`);
   expect((await console.open('/users')).heading).not.toBe('Users');
   expect(await open(await addByCode(reply.location))).toMatchObject({ location: '/' });
+});
+
+test('a printed link vouches for the sign-in that it begins, and for no other', async () => {
+  const { sql } = service.database;
+  const vouched = async () => (await sql`select from login_intents where vouched_user_id is not null`).length;
+  await new ConsoleBrowser(fixture.url).open('/login');
+  const before = await vouched();
+  await new ConsoleBrowser(fixture.url).useLink(fixture.createLink(email));
+  expect(await vouched()).toBe(before + 1);
+});
+
+test('a new passkey does not open the console beside an old one, nor once it is removed', async () => {
+  const begin = async () => (await new ConsoleBrowser(fixture.url).open('/login')).location;
+  const old = await addByCode(await begin());
+  clock.advance(7 * 24 * HOUR);
+  expect(await open(old)).toMatchObject({ location: '/' });
+  const young = await addByCode(await begin());
+  expect(await open(young)).toMatchObject(REFUSED);
+  expect(await open(old)).toMatchObject({ location: '/' });
+  const remove = () => service.database.sql`delete from passkeys where credential_id = ${young.id}`;
+  expect(await open(young, undefined, remove)).toMatchObject(REFUSED);
+});
+
+test('a sign-in without a passkey is told that it needs one, not that it is new', async () => {
+  const console = new ConsoleBrowser(fixture.url);
+  const { browser, page } = await arrive((await console.open('/login')).location);
+  const codePage = await browser.submit(page, '/login/email', { email });
+  const { location = '' } = await browser.submit(codePage, '/login/code', { code: mailbox.codeFor(email) });
+  const reply = await console.open(location.slice(fixture.url.length));
+  expect(reply).toMatchObject({ status: 403, heading: 'You cannot use the console' });
+});
+
+test('a new passkey opens the console for an operator who needs none', async () => {
+  const passkey = await addByCode((await new ConsoleBrowser(fixture.url).open('/login')).location, other);
+  expect(await open(passkey)).toMatchObject({ location: '/' });
 });
 
 test('a passkey that does not verify the person leads to a sign-in with one that does', async () => {

@@ -7,7 +7,7 @@ import { ConsoleBrowser, ConsoleFixture, OPERATORS } from '../../../support/cons
 import { createDirectory } from '../../../support/directory.ts';
 import { FOREIGN_PATHS } from '../../../support/foreign-paths.ts';
 import { LoginBrowser } from '../../../support/login-browser.ts';
-import { adminClient, createTestUser } from '../../../support/service.ts';
+import { adminClient, createTestUser, PUBLIC_URL } from '../../../support/service.ts';
 
 const MINUTE_MS = 60_000;
 
@@ -171,15 +171,30 @@ describe('the login page', () => {
     expect(browser.cookies.has('usher-console-login')).toBe(false);
   });
 
-  test('leads back to a page whose query is too long for a cookie, without it', async () => {
+  test.each([
+    ['with a query that fits into a cookie', 600, 600],
+    ['whose query is too long for a cookie, without it', 601, '/users'.length],
+    ['whose query is much too long, without it', 3_000, '/users'.length],
+  ])('leads back to a page %s', async (_, given, expected) => {
     const browser = new ConsoleBrowser(fixture.url);
-    const query = `page=${'x'.repeat(3_000)}`;
+    const page = '/users?page='.padEnd(given, 'x');
     await fixture.signIn(OPERATORS.admin);
-    const { location = '' } = await browser.open(`/users?${query}`);
+    const { location = '' } = await browser.open(page);
     const { callback } = await signInByCode(browser, location, OPERATORS.admin);
     const ofTabs = ['/audit', '/health'].map((path) => browser.open(`/login?to=${path}?${'y'.repeat(590)}`));
     for (const { cookies } of await Promise.all(ofTabs)) expect(cookies[0]?.length).toBeLessThan(4_096);
-    expect((await browser.open(callback.pathname + callback.search)).location).toBe('/users');
+    expect((await browser.open(callback.pathname + callback.search)).location).toBe(page.slice(0, expected));
+  });
+
+  test('leads somebody who cancels to a new sign-in', async () => {
+    const browser = new ConsoleBrowser(fixture.url);
+    const { location = '' } = await browser.open('/login');
+    const [login] = await fixture.service.database.sql`
+      select state from login_intents where id = ${new URL(location).searchParams.get('intent')}`;
+    const answer = { state: login?.state, iss: PUBLIC_URL, error: 'access_denied' };
+    const reply = await browser.open(`/callback?${new URLSearchParams(answer)}`);
+    expect(reply).toMatchObject({ status: 200, heading: 'You are not signed in' });
+    expect(reply.body).toContain('href="/login"');
   });
 
   test.each(FOREIGN_PATHS.slice(0, 8))('leads to the console, although the page to return to is %j', async (to) => {
@@ -259,7 +274,10 @@ describe('the session', () => {
     const browser = await fixture.signIn(OPERATORS.viewer);
     const other = await fixture.signIn(OPERATORS.viewer);
     const page = await browser.open('/users');
+    // The console remembers who has just opened a page.
+    expect((await other.open('/users')).status).toBe(200);
     expect((await browser.submit(page, '/sign-out')).heading).toBe('You are signed out');
+    expect(browser.cookies.has('usher-console')).toBe(false);
     expect((await other.open('/users')).status).toBe(303);
   });
 
