@@ -118,7 +118,7 @@ async function run(request: ConsoleRequest, route: ConsoleRoute): Promise<Reply>
     const isOfForm = error instanceof ServiceError && error.code !== 'unavailable' && error.code !== 'internal';
     if (!isOfForm || !route.showForm) throw error;
     const page = await route.showForm({ ...request, problem: { error, form: request.form } });
-    return typeof page === 'object' && 'body' in page ? { ...page, status: 422 } : page;
+    return { ...page, status: 422 };
   });
 }
 

@@ -19,6 +19,7 @@ export interface ConsolePage {
 export type Reply = ConsolePage | { readonly redirect: string } | 'sent';
 
 type Run = (request: ConsoleRequest) => Promise<Reply>;
+type ShowForm = (request: ConsoleRequest) => Promise<ConsolePage>;
 
 export interface ConsoleRoute {
   readonly method: 'GET' | 'POST';
@@ -38,7 +39,7 @@ export interface ConsoleRoute {
   readonly takesList?: true;
   readonly run: Run;
   /** Renders the page of the form, for a form that was refused. */
-  readonly showForm?: Run | undefined;
+  readonly showForm?: ShowForm | undefined;
 }
 
 type Options = Pick<ConsoleRoute, 'isSensitive' | 'needsRecover' | 'isForTeams' | 'takesFile' | 'takesList'>;
@@ -47,12 +48,12 @@ export function get(role: ConsoleRoute['role'], path: string, run: Run, options:
   return { method: 'GET', path, role, run, ...options };
 }
 
-export function post(role: ConsoleRoute['role'], path: string, run: Run, showForm?: Run, options: Options = {}) {
+export function post(role: ConsoleRoute['role'], path: string, run: Run, showForm?: ShowForm, options: Options = {}) {
   return { method: 'POST', path, role, run, showForm, ...options } as const;
 }
 
 /** Returns two routes with the same path: the page with the form, and the handler of the form. */
-export function getAndPost(role: ConsoleRoute['role'], path: string, show: Run, run: Run, options: Options = {}) {
+export function getAndPost(role: ConsoleRoute['role'], path: string, show: ShowForm, run: Run, options: Options = {}) {
   return [get(role, path, show, options), post(role, path, run, show, options)];
 }
 

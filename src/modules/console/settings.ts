@@ -28,7 +28,7 @@ const CONSOLE_SETTINGS = {
 export const ofConsole = {
   settings: CONSOLE_SETTINGS,
   complete(env: Environment, problems: string[]): Pick<OperatorSettings, 'operatorsFile'> {
-    if (env.CONSOLE_URL && env.PUBLIC_URL && isSameOrigin(env.CONSOLE_URL, env.PUBLIC_URL)) {
+    if (isSameOrigin(env.CONSOLE_URL ?? '', env.PUBLIC_URL ?? '')) {
       problems.push('CONSOLE_URL must have another host or port than PUBLIC_URL');
     }
     // The embedded mode has an operator of its own.

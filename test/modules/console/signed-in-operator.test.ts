@@ -7,6 +7,12 @@ import { findOperator } from '../../../src/modules/console/signed-in-operator.ts
 
 const lines = parseOperators('ada@example.com admin passkey\ngrace@example.com viewer\n');
 const operators = new OperatorsFile(lines, undefined, pino({ level: 'silent' }));
+test('operators without a file stay as they are', async () => {
+  const done = operators.run(new AbortController().signal).then(() => 'done');
+  expect(await Promise.race([done, new Promise((resolve) => setImmediate(resolve))])).toBe('done');
+  expect({ isRead: operators.isRead, size: operators.size }).toEqual({ isRead: true, size: 2 });
+});
+
 const find = (email: string, method: string, assurance: number) =>
   'role' in findOperator({ operators }, { email }, { method, assurance });
 

@@ -29,7 +29,7 @@ export async function readAuditFilters({ call, query }: ConsoleRequest): Promise
     ),
   );
   const { actor, resource, application } = Object.fromEntries(found);
-  const choices = found.filter(([, { things }]) => things.length > 1).map(([name, { things }]) => [name, things]);
+  const choices = found.filter(([, { things }]) => things.length > 0).map(([name, { things }]) => [name, things]);
   const isPerson = actor?.kind === 'user';
   return {
     given: {

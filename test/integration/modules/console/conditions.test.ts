@@ -19,7 +19,7 @@ import { ConsoleBrowser, ConsoleFixture, OPERATORS } from '../../../support/cons
 import { createDirectory } from '../../../support/directory.ts';
 import { openDomain } from '../../../support/domain-scene.ts';
 import { RecordedLog } from '../../../support/recorded-log.ts';
-import { PUBLIC_URL } from '../../../support/service.ts';
+import { createTestUser, PUBLIC_URL } from '../../../support/service.ts';
 
 const log = new RecordedLog();
 const fixture = await ConsoleFixture.open({ logger: log.logger });
@@ -73,6 +73,48 @@ describe('a request', () => {
     },
   );
 
+  test.each([
+    ['/login', { prompt: '', max_age_seconds: null, required_assurance: 1 }],
+    ['/login?fresh', { prompt: 'LOGIN', max_age_seconds: 900, required_assurance: 1 }],
+    ['/login?passkey', { prompt: '', max_age_seconds: null, required_assurance: 3 }],
+  ])('for a sign-in, %s, demands of it what the page needs', async (path, demands) => {
+    const { location = '' } = await new ConsoleBrowser(fixture.url).open(path);
+    const [login] = await sql`
+      select prompt, max_age_seconds, required_assurance from login_intents
+      where id = ${new URL(location).searchParams.get('intent')}`;
+    expect(login).toEqual(demands);
+  });
+
+  test('that is answered leaves no error in the log', async () => {
+    const { length } = log.lines;
+    expect((await new ConsoleBrowser(fixture.url).open('/login?out')).heading).toBe('You are signed out');
+    await new ConsoleBrowser(fixture.url).open('/login');
+    expect(log.parsed.slice(length).filter(({ level }) => level > 30)).toEqual([]);
+  });
+
+  test('by a form that fails by a defect is no refusal of its values, and the log says why', async () => {
+    const browser = await fixture.signIn(OPERATORS.admin);
+    await sql`alter table users add constraint refused check (name <> 'Defect')`;
+    const typed = { email: 'defect@example.com', name: 'Defect' };
+    const reply = await browser.post('/users/new', typed).finally(() => sql`alter table users drop constraint refused`);
+    expect(reply).toMatchObject({ status: 500, heading: 'Something went wrong in Usher' });
+    const line = log.parsed.find(({ msg }) => msg === 'unexpected error');
+    expect(line?.err).toMatchObject({ type: 'PostgresError', constraint: 'refused' });
+  });
+
+  test('by a form that Usher could not serve keeps what was typed, to be sent again', async () => {
+    const browser = await fixture.signIn(OPERATORS.admin);
+    const user = await createTestUser(service);
+    await sql`create function leave_out() returns trigger language plpgsql as 'begin return null; end'`;
+    await sql`create trigger leave_out before insert on recovery_links for each row execute function leave_out()`;
+    const path = `/users/${user.id}/recovery`;
+    const typed = { reason: 'Called from a known number.', expiresInMinutes: '60', delayHours: '' };
+    const reply = await browser.post(path, typed).finally(() => sql`drop trigger leave_out on recovery_links`);
+    expect(reply).toMatchObject({ status: 503, heading: expect.stringContaining('Usher is overloaded') });
+    expect(reply.text).toContain('What you typed is kept here.');
+    expect(reply.forms.find(({ action }) => action === path)?.fields).toMatchObject({ reason: typed.reason });
+  });
+
   test('is refused beside twenty that wait for Postgres', async () => {
     const browser = await fixture.signIn(OPERATORS.viewer);
     await browser.open('/users');
@@ -115,6 +157,7 @@ describe('the session of an operator', () => {
     clock.advance(1_999 - (clock.read().getTime() % 1_000));
     const browser = await fixture.signIn(OPERATORS.admin);
     const path = `/applications/${fixture.tenant.id}/delete`;
+    await browser.open('/users');
     clock.advance(8 * MINUTE);
     await browser.open('/users');
     clock.advance(7 * MINUTE - 1);

@@ -7,14 +7,17 @@ import { ConsoleBrowser, ConsoleFixture, OPERATORS } from '../../../support/cons
 import { createDirectory } from '../../../support/directory.ts';
 import { FOREIGN_PATHS } from '../../../support/foreign-paths.ts';
 import { LoginBrowser } from '../../../support/login-browser.ts';
+import { RecordedLog } from '../../../support/recorded-log.ts';
 import { adminClient, createTestUser, PUBLIC_URL } from '../../../support/service.ts';
 
 const MINUTE_MS = 60_000;
 
 let fixture: ConsoleFixture;
 
+const log = new RecordedLog();
+
 beforeAll(async () => {
-  fixture = await ConsoleFixture.open();
+  fixture = await ConsoleFixture.open({ logger: log.logger });
 });
 
 afterAll(() => fixture.close());
@@ -172,18 +175,18 @@ describe('the login page', () => {
   });
 
   test.each([
-    ['with a query that fits into a cookie', 600, 600],
-    ['whose query is too long for a cookie, without it', 601, '/users'.length],
-    ['whose query is much too long, without it', 3_000, '/users'.length],
-  ])('leads back to a page %s', async (_, given, expected) => {
+    ['with a query that fits into a cookie', '/users?page='.padEnd(600, 'x'), 600],
+    ['whose query is too long for a cookie, without it', '/users?page='.padEnd(601, 'x'), '/users'.length],
+    ['whose query is much too long, without it', '/users?page='.padEnd(3_000, 'x'), '/users'.length],
+    ['whose path is too long, by the overview', '/users/'.padEnd(601, 'x'), 1],
+  ])('leads back to a page %s', async (_, page, length) => {
     const browser = new ConsoleBrowser(fixture.url);
-    const page = '/users?page='.padEnd(given, 'x');
     await fixture.signIn(OPERATORS.admin);
     const { location = '' } = await browser.open(page);
     const { callback } = await signInByCode(browser, location, OPERATORS.admin);
     const ofTabs = ['/audit', '/health'].map((path) => browser.open(`/login?to=${path}?${'y'.repeat(590)}`));
     for (const { cookies } of await Promise.all(ofTabs)) expect(cookies[0]?.length).toBeLessThan(4_096);
-    expect((await browser.open(callback.pathname + callback.search)).location).toBe(page.slice(0, expected));
+    expect((await browser.open(callback.pathname + callback.search)).location).toBe(page.slice(0, length));
   });
 
   test('leads somebody who cancels to a new sign-in', async () => {
@@ -318,6 +321,8 @@ describe('the session', () => {
     await expect
       .poll(async () => (await browser.open('/health')).text, { timeout: 30_000 })
       .toContain('Operators3 Outdated: OPERATORS_FILE could not be read');
+    const line = log.parsed.find(({ msg }) => msg === 'operators not read');
+    expect(JSON.stringify(line?.err)).toContain('line 3 must be an e-mail address');
     await writeFile(fixture.operatorsFile, other);
     await expect.poll(async () => (await browser.open('/users')).status, { timeout: 30_000 }).toBe(403);
     await writeFile(fixture.operatorsFile, text);

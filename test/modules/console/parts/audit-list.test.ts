@@ -39,6 +39,7 @@ async function show(event: Given, names = NAMES, isOfResource = false) {
   return {
     asked,
     who: part('strong'),
+    empty: text.match(/<span class="(object|soft)">(\s|<[^>]*>)*<\/span>/g),
     line: clean(/<span class="line">(.*?)<\/summary>/s.exec(text)?.[1]),
     facts: Object.fromEntries(facts.map(([, name = '', value]) => [name, clean(value)])),
     links: [...text.matchAll(/href="([^"]*)"/g)].map(([, link = '']) => textOf(link)),
@@ -109,7 +110,7 @@ describe('the line of an event', () => {
       'Somebody Changed an application Shop',
     ],
   ])('%s', async (_, event, line) => {
-    expect((await show(event)).line).toBe(line);
+    expect(await show(event)).toMatchObject({ line, empty: null });
   });
 
   test('leaves out what the page is about', async () => {
@@ -118,6 +119,8 @@ describe('the line of an event', () => {
 
   test.each<[string, event: Given, who: string]>([
     ['Usher', { actorType: 'usher', actor: '' }, 'Usher'],
+    ['Usher, on nothing', { actorType: 'usher', actor: '', resource: '' }, 'Usher'],
+    ['a key, on itself', { actorType: 'api_key', actor: KEY, resource: KEY }, 'Key deploy'],
     ['a part that this version does not know', { actorType: 'robot', actor: '' }, 'robot'],
     ['an admin key', { actorType: 'admin_key', actor: 'deploy' }, 'Admin key deploy'],
     ['a file', { actorType: 'file', actor: 'apps.json' }, 'The file apps.json'],
