@@ -30,6 +30,10 @@ export interface ConsoleReply extends HttpReply {
   readonly heading: string;
   readonly text: string;
   readonly forms: readonly ConsoleForm[];
+  /** The facts of the page by name. */
+  readonly facts: Readonly<Record<string, string>>;
+  /** The cells of each row of its tables. */
+  readonly rows: readonly (readonly string[])[];
   readonly location: string | undefined;
 }
 
@@ -176,13 +180,30 @@ export class ConsoleBrowser {
 function readReply(reply: HttpReply): ConsoleReply {
   const { body, headers } = reply;
   const main = /<main.*<\/main>/s.exec(body)?.[0] ?? '';
+  const shown = (part = '') => textOf(part).replace(/\s+/g, ' ').trim();
+  expectTexts(main);
   return {
     ...reply,
     heading: textOf(/<h1[^>]*>(.*?)<\/h1>/s.exec(body)?.[1]).trim(),
-    text: textOf(main).replace(/\s+/g, ' ').trim(),
+    text: shown(main),
     forms: readForms(body),
+    facts: Object.fromEntries(
+      [...main.matchAll(/<dt>(.*?)<\/dt><dd>(.*?)<\/dd>/gs)].map(([, name, value]) => [shown(name), shown(value)]),
+    ),
+    rows: [...main.matchAll(/<tr>(<td.*?)<\/tr>/gs)].map(([, row = '']) =>
+      [...row.matchAll(/<td[^>]*>(.*?)<\/td>/gs)].map(([, cell]) => shown(cell)),
+    ),
     location: headers.location,
   };
+}
+
+/** Nobody is shown what only code has for a text. What others have stored or typed stands in attributes, code and fields. */
+function expectTexts(main: string): void {
+  const own = main
+    .replace(/<(pre|textarea|code|bdi)\b[^>]*>.*?<\/\1>/gs, '')
+    .replace(/ (aria-(?!describedby)[a-z]+|data-[a-z-]+|value|href)="[^"]*"/g, '');
+  const [shown] = /.{0,80}(true|undefined|NaN|\[object)(?![a-z]).{0,20}/.exec(own) ?? [];
+  if (shown) throw new Error(`A page shows ${shown}`);
 }
 
 function readForms(html: string): ConsoleForm[] {

@@ -8,13 +8,13 @@ export interface AttendeeLine {
   readonly text: string;
   readonly attendeeId: string;
   readonly label: string;
-  /** Why the line is refused. */
+  /** Why the line is refused. Empty or absent if it is not. */
   readonly problem?: string;
 }
 
 interface AttendeeLines {
   /** The first line, if it names the columns. */
-  readonly heading?: AttendeeLine;
+  readonly heading: AttendeeLine | undefined;
   readonly lines: readonly AttendeeLine[];
 }
 
@@ -47,6 +47,7 @@ export function readAttendeeLines(text: string, { mayHaveHeading = true } = {}):
   const lines: AttendeeLine[] = [];
   const firstLines = new Map<string, number>();
   let heading: AttendeeLine | undefined;
+  // Equivalent: comparison: beyond the last line, there is an empty one
   for (let index = declared ? 1 : 0; index < all.length; index++) {
     const line = all[index] ?? '';
     if (line.replace(ENDS, '') === '') continue;
@@ -62,13 +63,13 @@ export function readAttendeeLines(text: string, { mayHaveHeading = true } = {}):
     const problem = cells
       ? problemOfCells(line, cells, separator) ||
         problemOf(attendeeId, label) ||
-        (firstLine && `has the ID of line ${firstLine}`)
+        (firstLine === undefined ? '' : `has the ID of line ${firstLine}`)
       : describeQuote(last, index);
-    if (cells && firstLine === undefined) firstLines.set(attendeeId, number);
-    lines.push({ number, text: line.slice(0, SHOWN_CHARACTERS), attendeeId, label, ...(problem && { problem }) });
+    if (firstLine === undefined) firstLines.set(attendeeId, number);
+    lines.push({ number, text: line.slice(0, SHOWN_CHARACTERS), attendeeId, label, problem });
     index = last;
   }
-  return { ...(heading && { heading }), lines };
+  return { heading, lines };
 }
 
 /** Returns the separator of the first line that has one outside of quotes. A tab in any line comes first. */
@@ -144,6 +145,7 @@ function problemOf(attendeeId: string, label: string): string {
     check({ attendeeId, label }, attendeeRules);
     return '';
   } catch (error) {
+    // Equivalent: guard: a check throws nothing else
     if (!(error instanceof ServiceError)) throw error;
     const names: Readonly<Record<string, string>> = { attendeeId: 'The ID', label: 'The name' };
     return error.violations.map(({ field, message }) => `${names[field] ?? field} ${message}`).join('; ');

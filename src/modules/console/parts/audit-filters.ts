@@ -68,6 +68,7 @@ async function resolve(
     return { id, things: [], ...(isUser && { kind: 'user' }), ...(names.has(id) && { name: renderNameOf(names, id) }) };
   }
   // As the list refuses it, before a statement has it.
+  // Equivalent: limit: the list refuses a longer text, too
   check({ [parameter]: typed }, { [parameter]: text({ max: 255 }) });
   const things = await findFitting(call, typed, of);
   const [only, ...others] = things;

@@ -1,7 +1,7 @@
 /** The pages of an event: its figures, its list, who was refused, and its rules. */
 import { randomUUID } from 'node:crypto';
-import { afterAll, expect, test } from 'vitest';
-import { type AttendeeLine, readAttendeeLines } from '../../../../src/modules/console/parts/attendee-lines.ts';
+import { timestampFromDate } from '@bufbuild/protobuf/wkt';
+import { afterAll, describe, expect, test } from 'vitest';
 import { MINUTE } from '../../../support/clock.ts';
 import { ConsoleFixture, OPERATORS } from '../../../support/console-fixture.ts';
 import { clientsOf } from '../../../support/service.ts';
@@ -12,7 +12,9 @@ const browser = await fixture.signIn(OPERATORS.admin);
 
 afterAll(() => fixture.close());
 
-async function openEvent(rules: { readonly capacity?: number; readonly admission?: string } = {}) {
+const NOON = new Date('2026-03-01T12:00:00Z');
+
+async function openEvent(rules: Partial<Parameters<typeof events.createEvent>[0]> = {}) {
   const eventId = `night / ${randomUUID()}`;
   await events.createEvent({ eventId, ...rules });
   const path = `/applications/${fixture.tenant.id}/events/${encodeURIComponent(eventId)}`;
@@ -93,57 +95,6 @@ test('more than one call takes is added, and a list is longer than other forms',
   expect((await browser.post(form, { lines: 'a'.repeat(70_000) })).status).toBe(413);
 });
 
-test('an empty paste is not stored', () => {
-  expect(readAttendeeLines(' \n\r\n\ufeff').lines).toEqual([]);
-});
-
-const SPREADSHEETS = [
-  ['semicolons', 'a-1;Lovelace, Ada\na-2;Hopper, Grace', ['a-1=Lovelace, Ada', 'a-2=Hopper, Grace']],
-  ['a semicolon in a name', 'a-1,Ada; Countess\n"a;2","Grace"', ['a-1=Ada; Countess', 'a;2=Grace']],
-  ['the first line of Excel', 'sep=;\r\na-1;Ada, Countess', ['a-1=Ada, Countess']],
-  ['quotes after what has no width', 'a-1,\u200b"Ada, Countess"\u00a0', ['a-1=Ada, Countess']],
-  ['a byte order mark', '\ufeffa-1;Ada\n\ufeff"a-2";Grace', ['a-1=Ada', 'a-2=Grace']],
-] as const;
-
-test.each(SPREADSHEETS)('pasted lines with %s are read', (_, text, attendees) => {
-  expect(readAttendeeLines(text).lines.map(describeLine)).toEqual(attendees);
-});
-
-test('spaces without width go from the ends of cells, and an ID with one is refused', () => {
-  const text = '\u200ba-1\u200b,\u200eAda\u202c\n\u2060a-2\u00a0,Zoë\u200d👩\u200d🚀\na\u200b-3,Eve';
-  expect(readAttendeeLines(text).lines.map(describeLine)).toEqual([
-    'a-1=Ada',
-    'a-2=Zoë\u200d👩\u200d🚀',
-    '3: The ID has an invisible character, U+200B, that no scanner would find',
-  ]);
-});
-
-test.each([
-  ['ID,Name\na-1,Ada', ['a-1=Ada']],
-  ['\ufeffTicket-Nr.;Gast\na-1;Ada', ['a-1=Ada']],
-  ['Full name\tAttendee ID\nAda\ta-1', ['a-1=Ada']],
-  ['attendeeId\na-1', ['a-1']],
-])('the heading of %j is left out', (text, attendees) => {
-  const { heading, lines } = readAttendeeLines(text);
-  expect([heading?.number, lines.map(describeLine)]).toEqual([
-    1,
-    attendees.map((each) => (each.includes('=') ? each : `${each}=`)),
-  ]);
-  expect(readAttendeeLines(text, { mayHaveHeading: false })).toMatchObject({ lines: [{ number: 1 }, { number: 2 }] });
-});
-
-test.each([
-  ['a-1,"Ada\na-2,Grace', ['1: has a quote that does not close', 'a-2=Grace']],
-  ['a-1,"Ada\nLovelace"\na-2,Grace', ['1: has a quote that line 2 closes', 'a-2=Grace']],
-  ['a-1,Ada\na-2, "Grace', ['a-1=Ada', '2: has a quote that does not close']],
-  ['"a-1" x,Ada\na-2,Grace', ['1: has a quote that does not close, or text after one', 'a-2=Grace']],
-  ['a-1;Ada\na-2,Grace\na-3', ['a-1=Ada', '2: has a comma and no semicolon, as other lines have', 'a-3=']],
-  ['a-1;Ada;Lovelace', ['1: has more than an ID and a name; put a name with a semicolon in quotes']],
-])('the lines of %j that cannot be understood are refused with their number', (text, lines) => {
-  const read = readAttendeeLines(text).lines.map(describeLine);
-  expect(read).toEqual(lines.map((line) => (/^\d: /.test(line) ? expect.stringContaining(line) : line)));
-});
-
 test('the check names the heading that it leaves out, and stores the rest', async () => {
   const { path, readAttendees } = await openEvent();
   const form = `${path}/attendees/import`;
@@ -155,14 +106,6 @@ test('the check names the heading that it leaves out, and stores the rest', asyn
   await browser.submit(checked, form);
   expect(await readAttendees()).toEqual(expect.arrayContaining(['ID Name false', 'a-1 Lovelace, Ada false']));
 });
-
-test('long lines of quotes are refused, and keep nobody waiting', () => {
-  const read = (length: number) => readAttendeeLines(`a,${'"'.repeat(length)}x\n`.repeat(3)).lines;
-  for (const length of [60_000, 60_001]) expect(read(length)).toHaveLength(3);
-});
-
-const describeLine = ({ number, attendeeId, label, problem }: AttendeeLine) =>
-  problem ? `${number}: ${problem}` : `${attendeeId}=${label}`;
 
 test('an attendee is found, blocked with the name kept, admitted again and removed', async () => {
   const { eventId, path, readAttendees } = await openEvent({ admission: 'LISTED' });
@@ -276,4 +219,126 @@ test('support blocks, but neither edits nor adds; a viewer sees', async () => {
   const viewer = await (await fixture.signIn(OPERATORS.viewer)).open(`${path}/attendees`);
   expect(viewer.text).toContain('ada');
   expect(viewer.forms.map(({ action }) => action)).not.toContain(`${path}/attendees/block`);
+});
+
+test.each<[string, Parameters<typeof openEvent>[0], Record<string, string>]>([
+  ['none', {}, {}],
+  ['a beginning', { startsAt: timestampFromDate(NOON) }, { 'Check-ins from': '1 Mar 2026, 12:00:00 UTC' }],
+  ['an end', { endsAt: timestampFromDate(NOON) }, { Until: '1 Mar 2026, 12:00:00 UTC' }],
+  ['a capacity', { capacity: 1_200 }, { Capacity: '1,200' }],
+  ['a list', { admission: 'LISTED' }, { 'Lets in': 'only attendees on the list' }],
+])('an event shows the rules that it has: %s', async (_, rules, facts) => {
+  const { path } = await openEvent(rules);
+  const page = await browser.open(path);
+  const { 'Have come': _came, 'On the list': _listed, ...shown } = page.facts;
+  expect(shown).toEqual(facts);
+  expect(page.body.includes('class="facts"')).toBe(Object.keys(facts).length > 0);
+});
+
+test('the form of an event has its rules, and an event that was not moved stays where it is', async () => {
+  const rules = { startsAt: timestampFromDate(NOON), capacity: 5, admission: 'LISTED' };
+  const { eventId, path } = await openEvent(rules);
+  const form = `${path}/edit`;
+  expect((await browser.submit(await browser.open(form), form, {})).text).toContain('Saved.');
+  expect((await events.getEvent({ eventId })).event).toMatchObject(rules);
+});
+
+test('the pages of an event say which of them is open, and that nobody was checked in before', async () => {
+  const { path } = await openEvent();
+  for (const [page, tab] of [
+    ['', 'Check-ins'],
+    ['/attendees', 'Attendees'],
+    ['/refusals', 'Refusals'],
+  ]) {
+    const { body, text } = await browser.open(`${path}${page}`);
+    const open = [
+      ...(/<nav class="tabs" aria-label="Event">(.*?)<\/nav>/s
+        .exec(body)?.[1]
+        ?.matchAll(/<a [^>]* aria-current="page">([^<]*)/g) ?? []),
+    ];
+    expect(open.map(([, label]) => label)).toEqual([tab]);
+    expect(text).not.toContain('Already checked in');
+  }
+  expect((await browser.open(`${path}?already=yesterday`)).text).not.toContain('Already checked in');
+});
+
+test('the list says of each attendee whether they came and are blocked, and names them on its buttons', async () => {
+  const { eventId, path } = await openEvent();
+  const attendees = [
+    { attendeeId: 'a-1', label: 'Ada' },
+    { attendeeId: 'a-2', label: '' },
+    { attendeeId: 'a-3', label: 'Eve' },
+    { attendeeId: 'a-4', label: 'Mallory' },
+  ];
+  await events.batchPutAttendees({ eventId, attendees });
+  for (const attendeeId of ['a-1', 'a-3']) await events.checkIn({ eventId, attendeeId });
+  const blocked = attendees.slice(2).map((each) => ({ ...each, isBlocked: true }));
+  await events.batchPutAttendees({ eventId, attendees: blocked });
+  const { rows, text } = await browser.open(`${path}/attendees`);
+  const came = expect.stringMatching(/^Came \d+ \w+ \d{4}, [\d:]{8}$/);
+  const cameAndBlocked = expect.stringMatching(/^Came .* Blocked$/);
+  const byId = new Map(rows.map(([id, name, state, , actions]) => [id, [name, state, actions]]));
+  expect(Object.fromEntries(byId)).toEqual({
+    'a-1': ['Ada', came, 'Block Ada Remove Ada'],
+    'a-2': ['–', '–', 'Block a-2 Remove a-2'],
+    'a-3': ['Eve', cameAndBlocked, 'Unblock Eve Remove Eve'],
+    'a-4': ['Mallory', 'Blocked', 'Unblock Mallory Remove Mallory'],
+  });
+  expect(text).not.toContain('These are the first');
+});
+
+test('a search shows 50 attendees, and says if there may be more', async () => {
+  const { eventId, path } = await openEvent();
+  const attendees = Array.from({ length: 50 }, (_, at) => ({ attendeeId: `a-${at}`, label: at === 0 ? 'Eve' : 'Ada' }));
+  await events.batchPutAttendees({ eventId, attendees });
+  const cut = 'These are the first 50. Type more of the name.';
+  expect((await browser.open(`${path}/attendees?q=ada`)).text).not.toContain(cut);
+  await events.batchPutAttendees({ eventId, attendees: [{ attendeeId: 'a-50', label: 'Ada' }] });
+  const { text, rows } = await browser.open(`${path}/attendees?q=ada`);
+  expect([text.includes(cut), rows.length]).toEqual([true, 50]);
+});
+
+describe('the check of pasted lines', () => {
+  const linesOf = (count: number, label = 'Ada') =>
+    Array.from({ length: count }, (_, at) => `a-${at},${label}`).join('\n');
+  const check = async (lines: string) => {
+    const { path } = await openEvent();
+    const form = `${path}/attendees/import`;
+    return browser.submit(await browser.open(form), form, { lines });
+  };
+
+  test('shows 100 lines, and how many more there are', async () => {
+    const all = await check(linesOf(100));
+    expect([all.rows.length, /And \d+ attendees? more/.test(all.text)]).toEqual([100, false]);
+    const cut = await check(linesOf(101));
+    expect([cut.rows.length, cut.text.includes('And 1 attendee more.')]).toEqual([100, true]);
+    expect(cut.text).not.toContain('cannot be added');
+    expect(cut.text).not.toContain('is a heading');
+  });
+
+  test('has no button if no line can be added', async () => {
+    const { body, text } = await check('..\n,\n');
+    expect(text).toContain('2 lines cannot be added');
+    expect(text).toContain('No line can be added.');
+    expect(body).not.toContain('<button>Add');
+  });
+});
+
+test('what was checked is added in calls of 500, without lines that are refused now', async () => {
+  const { path, readAttendees } = await openEvent();
+  const form = `${path}/attendees/import`;
+  const lines = Array.from({ length: 500 }, (_, at) => `a-${at},Ada`).join('\n');
+  expect((await browser.post(form, { lines, confirmed: 'on' })).location).toBe(`${path}/attendees?done=added`);
+  const other = await openEvent();
+  const otherForm = `${other.path}/attendees/import`;
+  expect((await browser.post(otherForm, { lines: 'ada\n..\n', confirmed: 'on' })).status).toBe(303);
+  expect(await other.readAttendees()).toEqual(['ada  false']);
+  expect((await browser.post(otherForm, { lines: '..', confirmed: 'on' })).text).toContain('1 line cannot be added');
+  expect(await readAttendees()).toHaveLength(50);
+});
+
+test('nobody is added to an event that there is not', async () => {
+  const form = `/applications/${fixture.tenant.id}/events/none/attendees/import`;
+  expect((await browser.open(form)).status).toBe(404);
+  expect((await browser.post(form, { lines: 'ada' })).status).toBe(404);
 });
