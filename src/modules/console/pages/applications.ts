@@ -4,7 +4,7 @@ import type { ApplicationDetails } from '../../../domain/applications/applicatio
 import { listApplications } from '../../../domain/applications/list-applications.ts';
 import { readApplicationVersion } from '../../../domain/applications/update-application.ts';
 import type { Call } from '../../../domain/core/call.ts';
-import { ServiceError } from '../../../domain/core/errors.ts';
+import type { ServiceError } from '../../../domain/core/errors.ts';
 import { endClient, listResourceClients } from '../../../domain/grants/clients.ts';
 import { type Html, html } from '../../../http/html.ts';
 import { isolate } from '../../../texts/isolate.ts';
@@ -63,7 +63,8 @@ async function findTeamApplications(
 }
 
 function ignoreMissing(error: unknown): undefined {
-  if (!(error instanceof ServiceError) || error.reason !== 'APPLICATION_NOT_FOUND') throw error;
+  const { reason } = Object(error) as Partial<ServiceError>;
+  if (reason !== 'APPLICATION_NOT_FOUND') throw error;
   return undefined;
 }
 

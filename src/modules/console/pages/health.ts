@@ -18,6 +18,7 @@ import { listDisabledWebhooks, listFailingWebhooks, readTotals } from '../statem
 import { type MailTest, readMail, sendTestMail } from './health-mail.ts';
 import { describeTotal } from './overview.ts';
 
+// Equivalent: limit: the same in whole megabytes
 const MEGABYTE = 1_000_000;
 /** Before its end, a certificate should have been renewed. */
 const RENEWED_BEFORE_MS = 7 * 24 * 60 * 60_000;
@@ -94,7 +95,7 @@ async function readPostgres({ call, parts }: ConsoleRequest): Promise<Part> {
       !hasClock && 'Postgres does not answer.',
       !isPrimary && 'Postgres takes no writes.',
       !migrations && 'The migrations cannot be read.',
-      pending !== undefined && pending !== false && `Migrations: ${pending}.`,
+      pending ? `Migrations: ${pending}.` : false,
     ],
     facts: [
       ['Database', html`<code>${isolate(parts.databaseName)}</code>`],
@@ -174,23 +175,28 @@ async function readWebhooks({ call, parts }: ConsoleRequest): Promise<Part> {
 
 async function readKeys({ call, parts }: ConsoleRequest): Promise<Part> {
   const { readCertificate, tokens } = parts;
-  const certificate = readCertificate();
-  const until = certificate && new Date(new X509Certificate(certificate.cert).validTo);
-  const isLate = until !== undefined && until.getTime() - call.now.getTime() < RENEWED_BEFORE_MS;
+  const validity = readValidity(readCertificate(), call.now);
   const ending = await listEndingKeys(call).catch(() => undefined);
   return {
     id: 'keys',
     title: 'Keys and certificates',
     problems: [
-      isLate && `The TLS certificate ends at ${until.toISOString().slice(0, 16).replace('T', ' ')} UTC.`,
+      validity?.isLate ? html`The TLS certificate ends at ${renderMoment(validity.until)} UTC.` : false,
       ending !== undefined && ending.length > 0 && html`API keys end soon: ${ending.map(renderEndingKey)}`,
     ],
     facts: [
-      ['Certificate until', until ? renderMoment(until) : 'no TLS at this port'],
+      ['Certificate until', validity ? renderMoment(validity.until) : 'no TLS at this port'],
       ['API keys', ending?.length === 0 && 'none ends within 14 days'],
       ['Signing keys', html`${tokens.publicJwks.keys.map(({ kid, alg }) => html`<code>${kid}</code> (${alg}) `)}`],
     ],
   };
+}
+
+/** Returns until when the certificate is valid, and whether it should have been renewed before. */
+export function readValidity(certificate: { readonly cert: string } | undefined, now: Date) {
+  if (!certificate) return undefined;
+  const until = new Date(new X509Certificate(certificate.cert).validTo);
+  return { until, isLate: until.getTime() - now.getTime() < RENEWED_BEFORE_MS };
 }
 
 function renderEndingKey({ applicationId, applicationName, name, expiresAt }: EndingKey): Html {
@@ -233,4 +239,5 @@ async function readMigrations({ run }: Pick<Call, 'run'>): Promise<{ known: numb
 }
 
 const selectLastMigration = statement('select_last_migration', { createdAt: t.bigint })`
+  -- Equivalent: limit: the first row is read
   select created_at from usher_migrations order by id desc limit 1`;

@@ -93,7 +93,8 @@ async function readIfThere<T>(find: () => Promise<T>): Promise<T | undefined> {
   try {
     return await find();
   } catch (error) {
-    if (error instanceof ServiceError && ['not_found', 'invalid_argument'].includes(error.code)) return undefined;
+    const { code } = Object(error) as Partial<ServiceError>;
+    if (['not_found', 'invalid_argument'].includes(String(code))) return undefined;
     throw error;
   }
 }

@@ -54,10 +54,8 @@ export async function showUsers(request: ConsoleRequest): Promise<ConsolePage> {
   const mayCreate = includesRole(operator.role, 'admin');
   const typed = email ?? emailPrefix ?? '';
   const create = typed.includes('@') ? `/users/new?${new URLSearchParams({ email: typed })}` : '/users/new';
-  const isFiltered = Object.values(filters).some((filter) => filter !== undefined);
-  const empty = html`${isFiltered ? 'No user has this address.' : 'There are no users yet.'}${
-    mayCreate && html` <a href="${create}">Create one</a>`
-  }`;
+  // Without a filter, there is the operator.
+  const empty = html`No user has this address.${mayCreate && html` <a href="${create}">Create one</a>`}`;
   return {
     title: 'Users',
     section: 'users',

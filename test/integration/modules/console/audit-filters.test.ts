@@ -73,6 +73,26 @@ test('two applications of one name can be told apart', async () => {
   expect(await find({ application: 'Shop', actor: ada.email })).toContain('Signed in by code');
 });
 
+test('what is shown is said in words, and nothing without a filter', async () => {
+  const unknown = 'c0ffee00-0000-4000-8000-000000000000';
+  expect(await find({ actor: unknown })).toContain(
+    `By ${unknown}: sessions begun, renewed or ended, and check-ins are left out.`,
+  );
+  expect(await find({ actor: OPERATORS.admin, resource: adaId })).toContain(
+    `By ${OPERATORS.admin}, on Grace Hopper: sign-ins included.`,
+  );
+  expect(await find({ actor: tenant.id })).toContain('By Shop: sessions begun');
+  expect(await find({ resource: 'door' })).toContain('On door: sign-ins included.');
+  for (const filters of [{}, { since: '1 Jan 2026' }])
+    expect(await find(filters)).not.toMatch(/sign-ins included|left out/);
+  // Who is meant must be chosen first.
+  const twin = await createTestUser(service, { name: 'Grace Hopper' });
+  const several = await browser.open('/audit?actor=Grace+Hopper&page=x&since=');
+  expect(several.text).not.toMatch(/sign-ins included|left out/);
+  expect(several.body).toContain(`href="/audit?actor=${twin.id}"`);
+  await adminClient(service).deleteUser({ userId: twin.id });
+});
+
 test('an address that nobody has is said to be nobody’s', async () => {
   expect(await find({ actor: 'nobody@example.com' })).toContain('Nobody has the address nobody@example.com.');
 });

@@ -53,6 +53,8 @@ test('a resource is set in the form, and shows its clients, which end for everyb
   const { until: since } = await sessions.listRevocations({});
   const page = await browser.open(path);
   expect(page.text).toContain(`${ended} · 2 grants`);
+  const seen = await (await fixture.signIn(OPERATORS.viewer)).open(path);
+  expect([seen.text.includes(`${ended} · 2 grants`), seen.text.includes('End all')]).toEqual([true, false]);
   const after = await browser.submit(page, `${path}/clients/end`);
   expect(after.text).toContain('The client has no access any more.');
   expect(after.text).not.toContain(ended);
@@ -62,4 +64,8 @@ test('a resource is set in the form, and shows its clients, which end for everyb
   expect(grants.map((grantId) => told.has(grantId))).toEqual([true, true, false]);
   expect(await sql`select client_id from consents where application_id = ${id}`).toEqual([{ client_id: kept }]);
   expect(await fixture.readAudit()).toContainEqual(expect.objectContaining({ action: 'EndClient' }));
+  const none = 'No client acts for anybody at the moment.';
+  expect(after.text).not.toContain(none);
+  await browser.submit(after, `${path}/clients/end`);
+  expect((await browser.open(path)).text).toContain(none);
 });

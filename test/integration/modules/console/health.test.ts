@@ -1,12 +1,16 @@
 /** Health tells the truth about what Usher depends on: the mail server, providers, the proxy of webhooks, keys, Postgres. */
+import { once } from 'node:events';
+import { writeFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
 import { timestampFromDate } from '@bufbuild/protobuf/wkt';
-import { afterAll, describe, expect, test } from 'vitest';
+import { afterAll, describe, expect, test, vi } from 'vitest';
+import { Database } from '../../../../src/database/pool/database.ts';
 import { TcpProxy } from '../../../../src/testing/tcp-proxy.ts';
 import { ConsoleFixture, OPERATORS } from '../../../support/console-fixture.ts';
 import { cloneDatabase } from '../../../support/database.ts';
 import { FakeProvider } from '../../../support/fake-provider.ts';
 import { findFreePort } from '../../../support/free-port.ts';
-import { LoginBrowser } from '../../../support/login-browser.ts';
+import { beginLogin, LoginBrowser } from '../../../support/login-browser.ts';
 import { MailServer } from '../../../support/mail-server.ts';
 import { openMetrics, scrape } from '../../../support/metrics.ts';
 import { RecordedLog } from '../../../support/recorded-log.ts';
@@ -125,6 +129,85 @@ test('shows providers, the proxy of webhooks and keys that end soon', async () =
   await signIn();
   const name = acme.settings().name;
   expect(await readHealth()).toMatch(new RegExp(`${name} ?answered \\d`));
+  expect(await readHealth()).not.toContain('does not answer');
+  await using proxy = createServer().listen(proxyPort, '127.0.0.1');
+  await once(proxy, 'listening');
+  expect((await browser.open('/health')).facts.Proxy).toBe(`127.0.0.1:${proxyPort} reached`);
+});
+
+test('a provider that does not answer is not well', async () => {
+  await using acme = await FakeProvider.start();
+  await using fixture = await ConsoleFixture.open({
+    config: { loginProviderIds: undefined, loginProviders: [acme.settings({ assurance: { amr: { mfa: 2 } } })] },
+  });
+  const browser = await fixture.signIn(OPERATORS.viewer);
+  await acme.stop();
+  const person = new LoginBrowser(fixture.service);
+  const page = await person.open((await beginLogin(fixture.service, fixture.tenant)).path);
+  await person.post('/login/provider', { ...page.forms.find(({ fields }) => fields.provider === 'acme')?.fields });
+  const { text, facts } = await browser.open('/health');
+  expect(text).toMatch(/Health Acme does not answer: [^.]+\./);
+  expect(facts.Acme).toMatch(/^no answer \d.*ECONNREFUSED ?amr mfa: two factors$/);
+});
+
+test('a mail server that has taken the only e-mail is well, and was never refused', async () => {
+  await using server = await MailServer.start();
+  await using fixture = await ConsoleFixture.open({
+    hasMailServer: true,
+    config: { smtp: { url: server.url, from: 'login@usher.test' } },
+  });
+  const browser = await fixture.signIn(OPERATORS.admin);
+  const before = (await browser.open('/health')).facts;
+  for (const name of ['Last sent', 'Failed', 'Error']) expect(before).not.toHaveProperty(name);
+  const { facts } = await browser.submit(await browser.open('/health'), '/health/test-mail');
+  expect(facts).toMatchObject({ Failed: '0 of the last 1 failed.', 'Last sent': expect.stringMatching(/^\d/) });
+  expect(facts).not.toHaveProperty('Error');
+});
+
+test('what is not set up has no place, and the settings that an operator has spoilt are named', async () => {
+  await using fixture = await ConsoleFixture.open();
+  const browser = await fixture.signIn(OPERATORS.viewer);
+  const { facts, text } = await browser.open('/health');
+  for (const name of ['Proxy', 'Greeting', 'Last sent', 'Failed', 'Error']) expect(facts).not.toHaveProperty(name);
+  expect(facts).toMatchObject({
+    'Mail server': 'none: codes appear in the terminal, or are not sent',
+    'Certificate until': 'no TLS at this port',
+    'API keys': 'none ends within 14 days',
+    Ready: 'yes',
+    'Takes writes': 'yes',
+    Operators: '3',
+  });
+  expect(text).not.toContain('Providers');
+  expect(text).not.toContain('API keys end soon');
+  const outdated = 'OPERATORS_FILE could not be read, see the log';
+  await writeFile(fixture.operatorsFile, 'nobody');
+  await expect.poll(async () => (await browser.open('/health')).facts.Operators).toBe(`3 Outdated: ${outdated}`);
+  expect((await browser.open('/health')).text).toContain(`Health ${outdated}. E-mail`);
+});
+
+test('what cannot be read is said, and the rest is shown', async () => {
+  await using fixture = await ConsoleFixture.open();
+  const browser = await fixture.signIn(OPERATORS.viewer);
+  const { sql } = fixture.service.database;
+  for (const table of ['usher_migrations', 'webhook_queues', 'api_keys'])
+    await sql`alter table ${sql(table)} rename to ${sql(`${table}_away`)}`;
+  const { text, facts } = await browser.open('/health');
+  expect(text).toContain('Health The migrations cannot be read. E-mail');
+  expect(facts).toMatchObject({ Migrations: 'cannot be read', 'Takes writes': 'yes' });
+  for (const name of ['Waiting', 'Failing', 'Disabled by Usher', 'API keys']) expect(facts).not.toHaveProperty(name);
+});
+
+test('a Postgres that takes no writes, or does not answer, is not well', async () => {
+  await using fixture = await ConsoleFixture.open();
+  const browser = await fixture.signIn(OPERATORS.viewer);
+  using ping = vi.spyOn(Database.prototype, 'ping').mockRejectedValue(new Error('read only'));
+  using readTime = vi.spyOn(Database.prototype, 'readTime').mockRejectedValue(new Error('no answer'));
+  // Readiness is asked for once in a while.
+  await expect.poll(async () => (await browser.open('/health')).facts.Ready).toBe('no');
+  const { text, facts } = await browser.open('/health');
+  expect(text).toMatch(/This replica is not ready\. ?Postgres does not answer\. ?Postgres takes no writes\. E-mail/);
+  expect(facts).toMatchObject({ Answers: 'no', 'Takes writes': 'no' });
+  expect([ping.mock.calls.length > 0, readTime.mock.calls.length > 0]).toEqual([true, true]);
 });
 
 test('in an outage, the console says which database does not answer, and why', async () => {

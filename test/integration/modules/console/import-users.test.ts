@@ -89,6 +89,63 @@ test.each([
   expect(reply.body).not.toContain('name="confirmed"');
 });
 
+test('shows 100 lines that are refused, and how many more there are', async () => {
+  const linesOf = (count: number) => `email\n${Array.from({ length: count }, (_, at) => `nobody-${at}`).join('\n')}`;
+  const all = await check(linesOf(100));
+  expect([all.rows.length, all.text.includes('more.')]).toEqual([100, false]);
+  expect(all.text).toContain('100 refused. Nothing is stored yet.');
+  expect(all.body).not.toContain('<button>Import');
+  const cut = await check(linesOf(101));
+  expect([cut.rows.length, cut.text.includes('And 1 more.')]).toEqual([100, true]);
+});
+
+test('says what is wrong with a line, and has no list of these without one', async () => {
+  const checked = await check('email,groups\nada@new.test,\ngrace@new.test,no-such-group\n');
+  expect(checked.rows).toEqual([['3', 'grace@new.test,no-such-group', 'groups: Group not found']]);
+  expect(checked.body).toContain('<button>Import 1 person</button>');
+  const fine = await check('email\njoan@new.test\nmary@new.test\n');
+  expect(fine.text).toContain('2 new. Nothing is stored yet.');
+  expect(fine.text).not.toContain('Refused');
+  expect(fine.body).toContain('<button>Import 2 people</button>');
+  const done = await browser.submit(fine, path);
+  expect(done.text).toContain('Imported: 2 new.');
+  expect(done.text).not.toContain('Refused');
+});
+
+test.each([
+  ['what may not be chosen', { onConflict: 'replace' }, 200],
+  ['no line', { lines: '\n' }, 422],
+])('a confirmation with %s is not trusted', async (_, fields, status) => {
+  const form = { lines: `{"email":"${samples.email}","name":"Eve"}`, confirmed: 'on', ...fields };
+  const reply = await browser.post(path, form);
+  expect(reply.status).toBe(status);
+  if (status === 200) expect(reply.text).toContain('Imported: 1 left as they are.');
+});
+
+test('a full batch is imported by one call', async () => {
+  const batches = async () =>
+    (await fixture.readAudit()).filter(({ action }) => /BatchCreateUsers/.test(action)).length;
+  const lines = Array.from({ length: 100 }, (_, at) => `{"email":"batch-${at}@example.com"}`).join('\n');
+  const before = await batches();
+  const done = await browser.submit(await check(lines), path);
+  expect(done.text).toContain('Imported: 100 new.');
+  expect((await batches()) - before).toBe(100);
+});
+
+test('a form without a file, or with an empty one, is refused at its field', async () => {
+  for (const file of [undefined, new Blob(['']), 'text']) {
+    const form = new FormData();
+    if (typeof file === 'string') form.set('file', file);
+    else if (file) form.set('file', file, 'people.csv');
+    form.set('onConflict', 'skip');
+    const encoded = new Response(form);
+    const headers = { 'sec-fetch-site': 'same-origin', 'content-type': encoded.headers.get('content-type') ?? '' };
+    const reply = await browser.post(path, new Uint8Array(await encoded.arrayBuffer()), headers);
+    expect([reply.status, reply.text]).toEqual([422, expect.stringContaining('must be a file of at most 64 KiB')]);
+  }
+  expect((await check(`email\nexact@example.com\n${' '.repeat(65_536 - 24)}`)).text).toContain('1 new.');
+});
+
 test('only an admin imports', async () => {
   const support = await fixture.signIn(OPERATORS.support);
   expect((await support.open('/users')).body).not.toContain(path);

@@ -88,6 +88,52 @@ describe('an image that no RPC would take', () => {
   });
 });
 
+test('a logo that there is not has no button to remove it, and dark pages show that of light ones', async () => {
+  await admin.post(path, { remove: 'light' });
+  await admin.post(path, { remove: 'dark' });
+  const none = await admin.open(path);
+  expect(none.text.match(/None: [^.]*/g)).toEqual(Array(2).fill('None: pages show the name of the application'));
+  expect(none.body).not.toContain('name="remove"');
+  await upload(png(8, 8));
+  const light = await admin.open(path);
+  expect(light.text.match(/None: [^.]*/g)).toEqual(['None: dark pages show the light logo on white']);
+  expect([...light.body.matchAll(/name="remove" value="(\w+)"/g)].map(([, theme]) => theme)).toEqual(['light']);
+});
+
+describe('the preview of the login page', () => {
+  const preview = async (query = '') => (await admin.open(path.replace(/logo$/, `preview${query}`))).body;
+
+  test('has the logo of each theme that there is', async () => {
+    await admin.post(path, { remove: 'light' });
+    await admin.post(path, { remove: 'dark' });
+    const logosIn = (body: string) => body.match(/data:image\/png;base64/g)?.length ?? 0;
+    expect(logosIn(await preview())).toBe(0);
+    await upload(png(8, 8));
+    expect(logosIn(await preview())).toBe(1);
+    await upload(png(9, 9), { theme: 'dark' });
+    expect(logosIn(await preview())).toBe(2);
+  });
+
+  test('is of the page that was chosen, and of the first one otherwise', async () => {
+    const [choice, code, name] = [await preview(), await preview('?form=code'), await preview('?form=name')];
+    expect(choice).toContain('action="/login/email"');
+    expect(code).toContain('action="/login/code"');
+    expect(name).toContain('action="/login/name"');
+    expect(await preview('?form=other')).toContain('action="/login/email"');
+  });
+
+  test('offers what the settings of the application allow', async () => {
+    const { updateApplication } = adminClient(fixture.service);
+    const applicationId = fixture.tenant.id;
+    await updateApplication({ applicationId, loginMethods: ['passkey'] });
+    expect(await preview()).not.toContain('action="/login/email"');
+    await updateApplication({ applicationId, loginMethods: ['email'], requiredAssurance: 'PHISHING_RESISTANT' });
+    expect(await preview()).not.toContain('action="/login/email"');
+    await updateApplication({ applicationId, requiredAssurance: 'ANY' });
+    expect(await preview()).toContain('action="/login/email"');
+  });
+});
+
 test('the largest logo fits', async () => {
   expect((await upload(png(1_024, 512, { bytes: 40 * KIB }))).status).toBe(303);
 });

@@ -1,8 +1,11 @@
 /** The form "… has lost" of the console, and the page that shows link and digits once. */
 import { readFile, writeFile } from 'node:fs/promises';
 import { afterAll, describe, expect, it } from 'vitest';
+import { DAY_MS } from '../../../../src/database/schema/table-facts.ts';
+import { renderMoment } from '../../../../src/modules/console/parts/moment.ts';
 import { ConsoleFixture, OPERATORS } from '../../../support/console-fixture.ts';
-import { LoginBrowser } from '../../../support/login-browser.ts';
+import { createSampleWays } from '../../../support/console-samples.ts';
+import { LoginBrowser, textOf } from '../../../support/login-browser.ts';
 import { enterDigits } from '../../../support/recovery.ts';
 import { adminClient, beginSession, createTenant, createTestUser, type TestUser } from '../../../support/service.ts';
 
@@ -10,6 +13,7 @@ const fixture = await ConsoleFixture.open();
 afterAll(() => fixture.close());
 const { service } = fixture;
 const admin = adminClient(service);
+const { sql } = service.database;
 const tenant = await createTenant(service);
 const ada = await fixture.signIn(OPERATORS.admin);
 const REASON = 'Called from a known number.';
@@ -76,13 +80,75 @@ describe('the form', () => {
     expect(nothing.text).toContain('User has signed in');
   });
 
-  it('warns of somebody who has stopped a recovery', async () => {
+  it.each([
+    ['warns', 'STOPPED', 0, true],
+    ['warns', 'STOPPED', 30 * DAY_MS - 1, true],
+    ['does not warn', 'STOPPED', 30 * DAY_MS, false],
+    ['does not warn', 'REVOKED', 0, false],
+  ])('%s of a recovery that was %s %i ms ago', async (_, status, ageMs, warns) => {
     const user = await createSignedIn();
     await admin.createRecoveryLink({ userId: user.id, removes: ['WALLET'], reason: REASON });
-    await service.database.sql`
-      update recovery_links set status = 'STOPPED', ended_at = ${fixture.clock.read()} where user_id = ${user.id}`;
-    expect((await ada.open(pathOf(user))).text).toContain('has stopped a recovery');
+    const endedAt = new Date(fixture.clock.read().getTime() - ageMs);
+    await sql`update recovery_links set status = ${status}, ended_at = ${endedAt} where user_id = ${user.id}`;
+    expect((await ada.open(pathOf(user))).text.includes('has stopped a recovery')).toBe(warns);
   });
+
+  it.each([
+    ['a name', { name: ' Zoë  Quinn ' }, 'Zoë has lost …'],
+    ['no name', {}, undefined],
+  ])('calls somebody with %s', async (_, fields, heading) => {
+    const user = await createTestUser(service, fields);
+    expect((await ada.open(pathOf(user))).heading).toBe(heading ?? `${user.email} has lost …`);
+  });
+
+  it('asks for what the user has, and ticks it for somebody who has a passkey already', async () => {
+    const user = await createTestUser(service, { walletAddress: '' });
+    const asked = async () =>
+      [...(await ada.open(pathOf(user))).body.matchAll(/name="removes" value="(\w+)"( checked)?/g)].map(
+        ([, value, checked]) => [value, checked !== undefined],
+      );
+    expect(await asked()).toEqual([['ADDRESS', false]]);
+    await createSampleWays(service, user.id);
+    expect((await ada.open(pathOf(user))).text).toContain('The accounts at providersacme');
+    expect(await asked()).toEqual([
+      ['ADDRESS', true],
+      ['PASSKEYS', true],
+      ['IDENTITIES', true],
+    ]);
+  });
+});
+
+it.each([
+  ['', 24],
+  ['0', 0],
+  ['72', 72],
+])('a link works after the delay %j, and the page says from when on', async (delayHours, hours) => {
+  const user = await createSignedIn();
+  await admin.createRecoveryLink({ userId: user.id, removes: ['WALLET'], reason: REASON, delayHours: 48 });
+  fixture.clock.advance(1_000);
+  const form = { removes: 'ADDRESS', reason: REASON, delayHours, expiresInMinutes: '60' };
+  const made = await ada.submit(await ada.open(pathOf(user)), pathOf(user), form);
+  const from = new Date(fixture.clock.read().getTime() + hours * 60 * 60_000);
+  expect(made.text).toContain(`It works from ${textOf(renderMoment(from).text).replaceAll('\u00a0', ' ')} to `);
+});
+
+it('lists twenty links with their makers, what they remove and what became of them', async () => {
+  const user = await createSignedIn();
+  await admin.createRecoveryLink({ userId: user.id, removes: ['WALLET', 'PASSKEYS'], reason: REASON });
+  await sql`
+    insert into recovery_links (id, user_id, digest, code_hmac, address_key, removes, created_by, created_at, usable_at,
+      expires_at, status, ended_at)
+    select gen_random_uuid(), user_id, n::text::bytea, '', '', '{}', 'deploy', now() - n * interval '1 hour', now(), now(),
+      (array['STOPPED', 'FAILED', 'USED'])[n % 3 + 1], now()
+    from recovery_links, generate_series(1, 20) n where user_id = ${user.id}`;
+  const { rows, body } = await ada.open(pathOf(user));
+  expect(rows).toHaveLength(20);
+  expect(rows[0]?.slice(1, 4)).toEqual(['key admin', 'Wallet, passkeys', 'Open']);
+  expect(rows[1]?.slice(1)).toEqual(['key deploy', 'Nothing: first sign-in', 'Wrong digits', '']);
+  const tags = new Set(
+    [...body.matchAll(/<td><span class="(tag[^"]*)">([^<]*)/g)].map(([, kind, text]) => `${kind}: ${text}`),
+  );
+  expect([...tags].sort()).toEqual(['tag warn: Stopped', 'tag warn: Wrong digits', 'tag: Open', 'tag: Used']);
 });
 
 it('opens for a line with the word recover, and closes when the word goes', async () => {

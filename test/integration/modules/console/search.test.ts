@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, expect, test } from 'vitest';
 import { OPERATORS } from '../../../support/console-fixture.ts';
 import { openSampledConsole } from '../../../support/console-samples.ts';
-import { clientsOf, createTestUser } from '../../../support/service.ts';
+import { adminClient, clientsOf, createTenant, createTestUser } from '../../../support/service.ts';
 
 const { fixture, samples, browser } = await openSampledConsole(OPERATORS.viewer);
 
@@ -21,6 +21,9 @@ test('leads from every ID to its page', async () => {
   const [event] = await fixture.service.database
     .sql`select actor from audit_events where resource = 'by the first key'`;
   const key = String(event?.actor);
+  const closed = await createTenant(fixture.service);
+  await clientsOf(fixture.service, closed).events.createEvent({ eventId: 'of a closed application' });
+  await adminClient(fixture.service).deleteApplication({ applicationId: closed.id });
   const international = await createTestUser(fixture.service, { email: 'ada@bücher.example' });
   for (const [text, path] of [
     [u, `/users/${u}`],
@@ -35,6 +38,7 @@ test('leads from every ID to its page', async () => {
     [`'${w}'`, webhookPath],
     [e, `/applications/${a}/events/${encodeURIComponent(e)}`],
     ['gone', '/audit?resource=gone'],
+    ['of a closed application', '/audit?resource=of+a+closed+application'],
     [key, `/audit?actor=${key}`],
     [samples.email.slice(0, 5), `/users?prefix=${samples.email.slice(0, 5)}`],
   ] as const) {
@@ -43,11 +47,18 @@ test('leads from every ID to its page', async () => {
   expect((await browser.open(`/audit?actor=${key}`)).text).toContain('by the first key');
 });
 
-test.each(['', '""', randomUUID(), `client_${'0'.repeat(32)}`, 'usher-console/', 'msg_1', 'x'.repeat(300), 'a\u0000b'])(
-  'finds nothing by %j, and says where IDs are found',
-  async (text) => {
-    const { status, heading, text: shown } = await search(text);
-    expect({ status, heading }).toEqual({ status: 404, heading: 'Nothing found' });
-    expect(shown).toContain('To find a message, open its webhook');
-  },
-);
+test.each([
+  '',
+  '""',
+  randomUUID(),
+  `client_${'0'.repeat(32)}`,
+  `wh_${'0'.repeat(32)}`,
+  'usher-console/',
+  'msg_1',
+  'x'.repeat(300),
+  'a\u0000b',
+])('finds nothing by %j, and says where IDs are found', async (text) => {
+  const { status, heading, text: shown } = await search(text);
+  expect({ status, heading }).toEqual({ status: 404, heading: 'Nothing found' });
+  expect(shown).toContain('To find a message, open its webhook');
+});
