@@ -32,7 +32,11 @@ export interface CallOptions {
   readonly now?: Date;
   readonly forClient?: string | null;
   readonly client?: Application;
+  readonly isPublic?: boolean;
   readonly notices?: Call['notices'];
+  readonly onMessage?: Call['onMessage'];
+  /** Gets the names of the statements. */
+  readonly names?: string[];
   /** Runs after the statement of this name. */
   readonly meanwhile?: Readonly<Record<string, () => PromiseLike<unknown> | undefined>>;
 }
@@ -64,24 +68,36 @@ export async function openGrantScenes() {
   /** A call of the client. */
   function callOf(
     { app }: Pick<GrantScene, 'app'>,
-    { now = NOW, forClient = null, client, notices, meanwhile = {} }: CallOptions = {},
+    {
+      now = NOW,
+      forClient = null,
+      client,
+      isPublic = false,
+      notices,
+      onMessage,
+      names,
+      meanwhile = {},
+    }: CallOptions = {},
   ) {
     const inner = withAudit(database.within(Number.POSITIVE_INFINITY), { ...BY_USHER, action: 'test', now });
     const run: Call['run'] = async (statement, parameters) => {
+      names?.push(statement.name);
       const rows = await inner(statement, parameters);
       await meanwhile[statement.name]?.();
       return rows;
     };
-    return { run, now, application: app, forClient, client, notices, isPublic: false, peer: PEER };
+    return { run, now, application: app, forClient, client, notices, onMessage, isPublic, peer: PEER };
   }
 
   /** A completed login whose code is good. */
-  async function createScene(): Promise<GrantScene> {
-    const [tenant, { id: user }] = [
-      await createTenant(service, { openIdConnect: true }),
-      await createTestUser(service),
-    ];
-    const app: Application = { ...tenant, redirectUris: [REDIRECT_URI] };
+  async function createScene(app?: Application): Promise<GrantScene> {
+    return createLogin(
+      app ?? { ...(await createTenant(service, { openIdConnect: true })), redirectUris: [REDIRECT_URI] },
+    );
+  }
+
+  async function createLogin(app: Application): Promise<GrantScene> {
+    const { id: user } = await createTestUser(service);
     const [intent, browser] = [randomUUID(), randomBytes(32)];
     const row = {
       ...{
@@ -97,6 +113,14 @@ export async function openGrantScenes() {
     };
     await sql`insert into login_intents ${sql(row)}`;
     return { app, user, intent, browser };
+  }
+
+  /** The same login again, of which nothing has begun. */
+  async function repeat(scene: GrantScene): Promise<GrantScene> {
+    const again = { ...scene, intent: randomUUID() };
+    await sql`insert into login_intents select (jsonb_populate_record(i, jsonb_build_object('id', ${again.intent}::text, 'redeemed_at', null))).*
+      from login_intents i where id = ${scene.intent}`;
+    return again;
   }
 
   const setIntent = ({ intent }: GrantScene, columns: object) =>
@@ -154,10 +178,12 @@ export async function openGrantScenes() {
     keys,
     callOf,
     createScene,
+    repeat,
     grantOf,
     requestOf,
     begin,
     beginInSteps,
+    beginWith,
     close,
   };
 }

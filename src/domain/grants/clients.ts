@@ -12,8 +12,8 @@ const USED = {
   applicationId: oidcGrants.applicationId,
   applicationName: applications.name,
   clientId: consents.clientId,
-  /** The name in the client's metadata. Null for a registered client. */
-  clientName: nullable(t.text),
+  /** The name in the client's metadata. */
+  clientName: consents.clientName,
   /** When it last got a token. */
   usedAt: t.instant,
 };

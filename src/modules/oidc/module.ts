@@ -10,7 +10,6 @@ import { endClient, exportConsents, listUserClients, type UsedClient } from '../
 import type { CreateIntrospection } from '../../domain/grants/token-status.ts';
 import type { LogoutData } from '../../domain/outbox/logout-message.ts';
 import type { LiveSessions } from '../../domain/sessions/live-sessions.ts';
-import { LOOPBACK } from '../../domain/webhooks/address-policy.ts';
 import { html } from '../../http/html.ts';
 import { watchFiles } from '../../jobs/watch-files.ts';
 import { pickFields } from '../../login-page/offer/login-context.ts';
@@ -66,12 +65,12 @@ function renderClients(view: AccountFormView, clients: readonly UsedClient[]): S
   const { language, path } = view;
   if (clients.length === 0) return {};
   const items = clients.map(({ applicationId, applicationName, clientId, clientName, usedAt }) => {
-    const name = html`${isolate(clientName ?? clientId)} (<bdi dir="ltr">${new URL(clientId).hostname}</bdi>)`;
+    const name = html`${isolate(clientName)} (<bdi dir="ltr">${new URL(clientId).hostname}</bdi>)`;
     const used = language.html('account.clients.used', { date: language.date(usedAt) });
     return renderItem(
       name,
       html`${isolate(applicationName)} · ${used}`,
-      html`<form method="post" action="${path}/${PATH}">${renderToken(view)}<input type="hidden" name="application" value="${applicationId}"><input type="hidden" name="client" value="${clientId}"><button class="second">${language.text('account.clients.end')}<span class="hide"> ${isolate(clientName ?? clientId)}</span></button></form>`,
+      html`<form method="post" action="${path}/${PATH}">${renderToken(view)}<input type="hidden" name="application" value="${applicationId}"><input type="hidden" name="client" value="${clientId}"><button class="second">${language.text('account.clients.end')}<span class="hide"> ${isolate(clientName)}</span></button></form>`,
     );
   });
   const text = language.text('account.clients.text');
@@ -148,6 +147,7 @@ type OidcCore = CallLog &
     | 'onMessage'
     | 'onSignedOut'
     | 'pages'
+    | 'policy'
     | 'sessionMaxAgeSeconds'
     | 'tokens'
   >;
@@ -161,10 +161,7 @@ function openOidc(oidc: OidcProvider, opened: OpenedCaches, config: Config & Oid
   const { admissions, caches, runShared } = core.api;
   const publicClients = new PublicClients(runShared);
   const resources = new Resources(runShared);
-  const fetchDocument = createFetchDocument({
-    allowedNetworks: config.webhookAllowedNetworks ?? (config.databaseUrl === undefined ? LOOPBACK : []),
-    proxyUrl: config.webhookProxyUrl,
-  });
+  const fetchDocument = createFetchDocument({ policy: core.policy, proxyUrl: config.webhookProxyUrl });
   const documents = new ClientDocuments({ hosts: config.clientMetadataHosts, fetchDocument });
   const endpoints = createOidcEndpoints(oidc, {
     ...core,

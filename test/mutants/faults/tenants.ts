@@ -93,7 +93,7 @@ export const TENANTS_FAULTS: readonly Fault[] = [
     what: 'Made-up paths use up the fetches of documents that are known',
     find: 'known ? undefined : address',
     replace: 'address',
-    test: 'test/modules/oidc/clients/documents.test.ts',
+    test: 'test/modules/oidc/clients/client-documents.test.ts',
     title: /fetches of documents that are known are as many again/,
   },
   {

@@ -18,7 +18,7 @@ export const TOKENS_FAULTS: readonly Fault[] = [
   },
   {
     what: 'A person who has signed out lets a device in',
-    find: '!(await isSignInLive(call, browser, { ...login, completedAt, userId }))',
+    find: '!(await isSignInLive(call, browser, signedIn))',
     replace: 'false',
     test: 'test/integration/modules/oidc/device.test.ts',
     title: /asks no more once the person has signed out/,

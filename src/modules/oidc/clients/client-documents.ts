@@ -5,9 +5,8 @@ import { NetworkLimit } from '../../../login-page/browser/network-limit.ts';
 import { type ClientHosts, type HostMatch, matchClient } from './client-url.ts';
 import type { ClientDocument, FetchDocument } from './fetch-document.ts';
 
-/** A document has at most 16 KiB, so those that are known take 16 MB at most. */
+/** A document has at most 16 KiB, so those that are known take 16 MB at most. As many failures are known. */
 const MAX_DOCUMENTS = 1_000;
-const MAX_FAILURES = 1_000;
 const MINUTE_MS = 60_000;
 /** How long a document serves after its time while its renewal fails: RFC 9111, section 4.2.4. */
 const STALE_MS = 24 * 60 * MINUTE_MS;
@@ -48,7 +47,7 @@ export class ClientDocuments {
   readonly #options: Options & { readonly now: () => number };
   readonly #known = createLruCache<Known>(MAX_DOCUMENTS);
   /** Apart from the documents, so that no number of made-up paths drives those out. */
-  readonly #failures = createLruCache<{ readonly cause: string; readonly until: number }>(MAX_FAILURES);
+  readonly #failures = createLruCache<{ readonly cause: string; readonly until: number }>(MAX_DOCUMENTS);
   readonly #pending = new Map<string, Promise<Found>>();
   #waiting = 0;
   /** Of hosts, of networks at hosts, and of all. */

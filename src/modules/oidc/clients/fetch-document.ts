@@ -38,29 +38,29 @@ interface RefusedDocument {
 export type FetchDocument = (clientId: string, match: HostMatch) => Promise<FetchedDocument | RefusedDocument>;
 
 interface FetchOptions {
-  /** The networks to which webhooks may be sent beside public addresses. */
-  readonly allowedNetworks: readonly string[];
+  /** The rules for webhooks. */
+  readonly policy: AddressPolicy;
   readonly proxyUrl: string | undefined;
   readonly resolve?: Resolve;
 }
 
 /** A wildcard names no host, so it opens no internal address. */
-export function createFetchDocument({ allowedNetworks, proxyUrl, resolve = createResolve() }: FetchOptions) {
-  const open = (networks: readonly string[]) =>
+export function createFetchDocument({ policy: own, proxyUrl, resolve = createResolve() }: FetchOptions) {
+  const open = (policy: AddressPolicy) =>
     new Sender({
-      policy: new AddressPolicy(networks),
+      policy,
       resolve,
       timeoutMs: TIMEOUT_MS,
       proxyUrl,
       // One more shows that the document is too large.
       maxBytes: MAX_BYTES + 1,
     });
-  const senders = { named: open(allowedNetworks), wildcard: open([]) };
+  const senders = { named: open(own), wildcard: open(new AddressPolicy([])) };
   const fetchDocument: FetchDocument = async (clientId, match) => {
     // A redirect is an answer like any other: it is not followed.
     const outcome = await senders[match].send({ url: clientId, headers: HEADERS });
     const { statusCode, error, responseBody, headers } = outcome;
-    if (!headers) return { problem: error ?? 'The connection failed', isGone: false };
+    if (!headers) return { problem: `${error}`, isGone: false };
     if (statusCode !== 200) return { problem: `its status is ${statusCode}`, isGone: WITHDRAWN.has(statusCode ?? 0) };
     const document = readAnswer(clientId, headers, responseBody ?? '');
     if ('problem' in document) return { ...document, isGone: true };
@@ -88,8 +88,8 @@ function keptMsOf(headers: IncomingHttpHeaders, now: Date): number {
   if (names.includes('no-store')) return 0;
   const maxAge = names.map((name) => /^max-age="?(\d+)"?$/.exec(name)?.[1]).find((seconds) => seconds !== undefined);
   const expires = Date.parse(`${headers.expires ?? ''}`) - (Date.parse(`${headers.date ?? ''}`) || now.getTime());
-  const wanted = maxAge === undefined ? expires || 0 : (Number(maxAge) - Number(headers.age ?? 0)) * 1_000;
-  return Math.min(Math.max(wanted || 0, SHORTEST_MS), LONGEST_MS);
+  const wanted = maxAge === undefined ? expires : (Number(maxAge) - Number(headers.age ?? 0)) * 1_000;
+  return Number.isNaN(wanted) ? SHORTEST_MS : Math.min(Math.max(wanted, SHORTEST_MS), LONGEST_MS);
 }
 
 /** The metadata of a client that nobody has registered. What it says of rights is not used: it grants itself nothing. */
@@ -142,7 +142,6 @@ function isName(name: string): boolean {
   const length = [...name].length;
   return (
     name.isWellFormed() &&
-    length >= 1 &&
     length <= MAX_NAME_LENGTH &&
     name.trim() !== '' &&
     !/[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]/u.test(name)

@@ -50,8 +50,8 @@ const selectClients = statement('select_oidc_clients', CLIENT)`
   from applications where client_id = ${anyOf(p.texts('clientIds'))} and deleted_at is null and open_id_connect`;
 
 /** Returns whether one of the redirect URIs has this origin. Pages of the origin then belong to that client. */
-export function isOriginOf(origin: string, redirectUris: readonly string[]): boolean {
-  const portless = withoutLoopbackPort(origin);
+export function isOriginOf(origin: string | undefined, redirectUris: readonly string[]): origin is string {
+  const portless = withoutLoopbackPort(origin ?? '');
   return redirectUris.some((uri) => {
     const own = originOf(uri);
     return own === origin || (portless !== undefined && withoutLoopbackPort(own) === portless);

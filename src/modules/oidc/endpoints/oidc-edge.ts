@@ -77,7 +77,7 @@ export const EXPOSED_HEADERS = 'WWW-Authenticate, X-Request-Id, Retry-After';
 /** Lets the page that sent the request read the answer, if its origin is that of a redirect URI of the client. */
 export function allowPage(context: HttpContext, redirectUris: readonly string[]): void {
   const origin = headerOf(context, 'origin');
-  if (origin !== undefined && isOriginOf(origin, redirectUris)) allowOrigin(context, origin);
+  if (isOriginOf(origin, redirectUris)) allowOrigin(context, origin);
 }
 
 /** Lets any page read the answer to a client that has no application, and so no redirect URIs to compare with. */

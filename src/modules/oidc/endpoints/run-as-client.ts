@@ -5,7 +5,7 @@ import type { ResourceScope } from '../../../database/schema/column-types.ts';
 import { type ApiKeys, KEY_USES } from '../../../domain/api-keys/api-keys.ts';
 import type { Actor } from '../../../domain/audit/audit-event.ts';
 import type { Application, ApplicationCall } from '../../../domain/core/call.ts';
-import { ServiceError } from '../../../domain/core/errors.ts';
+import { hasReason } from '../../../domain/core/errors.ts';
 import type { Peer } from '../../../domain/sessions/session.ts';
 import { headerOf } from '../../../http/exchange.ts';
 import type { ClientDocuments } from '../clients/client-documents.ts';
@@ -127,7 +127,7 @@ async function authenticate(
     return { application, actor: PUBLIC_ACTOR, isPublic: true };
   }
   const owner = await apiKeys.authenticate(secret, { clientId, uses: KEY_USES }).catch((error: unknown) => {
-    throw error instanceof ServiceError && error.reason === 'INVALID_API_KEY' ? invalidClient() : error;
+    throw hasReason(error, 'INVALID_API_KEY') ? invalidClient() : error;
   });
   const actor = { actorType: 'api_key', actor: owner.apiKeyId } as const;
   return { application: owner.application, actor, isPublic: false };

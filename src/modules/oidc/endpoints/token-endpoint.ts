@@ -43,7 +43,7 @@ async function findResource({ provider, resources }: TokenParts, form: FormField
     return resourceOfMetadataClient(resources, form.get('resource'));
   }
   const token = readRefreshToken(provider.tokenKeys.refreshToken, requireField(form, 'refresh_token'));
-  const resource = token?.isForClient ? await resources.findById(token.applicationId) : undefined;
+  const resource = token && (await resources.findById(token.applicationId));
   if (!resource?.allowMetadataClients) throw new OidcError('invalid_grant');
   const named = form.get('resource');
   if (named !== undefined && (await resources.findByUri(named))?.id !== resource.id) {

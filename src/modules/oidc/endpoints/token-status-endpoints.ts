@@ -60,8 +60,8 @@ async function findResource({ resources, ...parts }: StatusParts, text: string):
 }
 
 /** A token that cannot be revoked is no error (RFC 7009, section 2.2). */
-function ignoreUnknownToken(error: unknown): void {
-  if (!(error instanceof OidcError && error.reason === 'invalid_grant')) throw error;
+function ignoreUnknownToken(error: Partial<OidcError>): void {
+  if (error.reason !== 'invalid_grant') throw error;
 }
 
 function readToken({ tokenKeys }: Pick<StatusParts, 'tokenKeys'>, text: string) {
@@ -75,7 +75,7 @@ async function revoke(call: ClientCall, parts: StatusParts, text: string): Promi
   const token = readToken(parts, text);
   if (!token) return;
   const { applicationId: id, grantId, isForClient } = token;
-  if (!isForClient && (call.forClient !== null || id !== call.application.id)) return;
+  if (!isForClient && id !== call.application.id) return;
   if (isForClient && (await parts.liveGrants.find(id, grantId))?.clientId !== call.clientId) return;
   // The sign-in that the browser remembers is not one of the client.
   const application = isForClient ? { ...call.application, id, singleSignOn: false } : call.application;
@@ -95,13 +95,11 @@ export async function introspect(
   if (machineToken) return introspectMachineToken(call, parts, machineToken);
   const open = parts.openAccessToken ?? ((given: string) => readAccessToken(parts.tokenKeys.accessToken, given));
   const accessToken = open(text);
-  const refreshToken = readRefreshToken(parts.tokenKeys.refreshToken, text);
-  const token = accessToken ?? refreshToken;
+  const token = accessToken ?? readRefreshToken(parts.tokenKeys.refreshToken, text);
   // Do not look up tokens of other clients.
   if (token?.applicationId !== application.id) return { active: false };
-  const found: FoundToken | undefined = accessToken
-    ? await findAccessToken(parts, accessToken, now)
-    : refreshToken && (await findRefreshToken(parts, refreshToken, now));
+  const found: FoundToken | undefined =
+    'sessionId' in token ? await findAccessToken(parts, token, now) : await findRefreshToken(parts, token, now);
   if (!found) return { active: false };
   const { grant, scope, expiresAt } = found;
   return {

@@ -82,6 +82,7 @@ function suggestEmail(
   loginIntentId: string,
   { loginHint }: Pick<AuthorizationRequest, 'loginHint'>,
 ): void {
+  // Equivalent: guard: what is missing is no e-mail address
   if (loginHint === undefined) return;
   try {
     setEmailCookie(context, { isSecure }, loginIntentId, emailAddress(loginHint));
@@ -123,9 +124,11 @@ async function continueSilently(
 
 /** @throws OidcError `consent_required` unless the user has consented before */
 async function consentSilently(call: Call, loginIntentId: string): Promise<void> {
+  const asked = await findAskedConsent(call, { id: loginIntentId });
   const intent = await findAskingIntent(call, loginIntentId);
-  const asked = intent && (await findAskedConsent(call, intent));
-  if (!asked || !(await isRemembered(call, intent, asked))) throw new OidcError('consent_required');
+  // Equivalent: guard: the login was completed for such a client just now
+  if (!intent) throw new OidcError('consent_required');
+  if (!(await isRemembered(call, intent, asked))) throw new OidcError('consent_required');
   await allowAgain(call, intent);
 }
 

@@ -54,7 +54,6 @@ export async function askForConsent(request: OidcPageRequest): Promise<void> {
   }
   if (!awaitsConsent(intent, call.now)) return sendCode(request, browser);
   const asked = await findAskedConsent(call, intent);
-  if (!asked) throw new PageProblem('unknown');
   const wasGiven = !isAnswer && (await isRemembered(call, intent, asked));
   if (!isAnswer && !wasGiven) return ask(request, browser, intent, asked);
   if (wasGiven) await allowAgain(call, intent);

@@ -46,10 +46,7 @@ export async function enterUserCode(request: OidcPageRequest): Promise<void> {
   if (found === 'too many') throw new PageProblem('too-many-codes', 'temporarily_unavailable');
   if (found !== 'wrong') {
     const path = place.path.replace(/\/device$/, DEVICE_PATHS.request);
-    return sendRedirect(
-      context,
-      toUrl(request, path, { request: createCode(tokenKeys.deviceRequest, found.loginIntentId) }),
-    );
+    return sendRedirect(context, toUrl(path, { request: createCode(tokenKeys.deviceRequest, found.loginIntentId) }));
   }
   const language = languages.languageFor();
   const shown = { path: place.path, query: typed ? [['user_code', shownCode] as const] : [] };
@@ -66,7 +63,7 @@ export async function showDeviceRequest(request: OidcPageRequest): Promise<void>
   const { context, parts } = request;
   const browser = identifyBrowser(context, request.isSecure);
   const login = await findLogin(request, 'deviceRequest', 'request');
-  if (await decides(request, browser, login)) return;
+  if (await decides(request, browser, login, 'request')) return;
   const loginUrl = createAuthPageLink(parts.authPageUrl)(login.id, login.clientId);
   sendPage(context, 200, renderDeviceRequest(toView(request, browser, login, 'request'), loginUrl));
 }
@@ -77,19 +74,28 @@ export async function approveDevice(request: OidcPageRequest): Promise<void> {
   const browser = bindAnswer(context, identifyBrowser(context, request.isSecure));
   const login = await findLogin(request, 'deviceApproval', 'code');
   const { browserDigest, completedAt, userId, userLabel } = login;
-  if (!completedAt || !userId || userLabel === null) throw new PageProblem('unknown');
+  if (!completedAt || !userId) throw new PageProblem('unknown');
   // Another page than Usher's may have completed the login: it does not know the browser.
   const isOther = browserDigest?.equals(browser.digest) === false;
-  if (isOther || !(await isSignInLive(call, browser, { ...login, completedAt, userId })))
-    throw new PageProblem('completed');
-  if (await decides(request, browser, login)) return;
+  const signedIn = { ...login, completedAt, userId };
+  if (isOther || !(await isSignInLive(call, browser, signedIn))) throw new PageProblem('completed');
+  if (await decides(request, browser, login, 'code', signedIn)) return;
   sendPage(context, 200, renderDeviceApproval(toView(request, browser, login, 'code'), userLabel));
 }
 
-/** Stores a decision that was posted, or shows one that was made before. Returns whether it has answered the request. */
-async function decides(request: OidcPageRequest, browser: IdentifiedBrowser, login: DeviceLogin): Promise<boolean> {
+/**
+ * Stores a decision that was posted, or shows one that was made before. Returns whether it has answered the request.
+ *
+ * @param signedIn the login of a person who may let the device in. Without it, the device can only be denied
+ */
+async function decides(
+  request: OidcPageRequest,
+  browser: IdentifiedBrowser,
+  login: DeviceLogin,
+  name: 'request' | 'code',
+  signedIn?: Parameters<typeof allowDevice>[2],
+): Promise<boolean> {
   const { call, context, parameters, parts, place } = request;
-  const name = place.path.endsWith(DEVICE_PATHS.approval) ? 'code' : 'request';
   if (login.approved !== null) {
     sendPage(context, 200, renderDeviceResult(toView(request, browser, login, name), login.approved));
     return true;
@@ -97,12 +103,9 @@ async function decides(request: OidcPageRequest, browser: IdentifiedBrowser, log
   if (login.expiresAt <= call.now) throw new PageProblem('device-expired');
   if (context.request.method !== 'POST') return false;
   requireOwnForm(request, browser);
-  const { completedAt, userId } = login;
-  const isAllowed = name === 'code' && parameters.get('decision') === 'allow';
-  if (isAllowed && completedAt && userId) {
-    await allowDevice(call, parts.oidc.tokenKeys, { ...login, completedAt, userId });
-  } else await denyDevice(call, login);
-  sendRedirect(context, toUrl(request, place.path, { [name]: parameters.get(name) ?? '' }));
+  if (signedIn && parameters.get('decision') === 'allow') await allowDevice(call, parts.oidc.tokenKeys, signedIn);
+  else await denyDevice(call, login);
+  sendRedirect(context, toUrl(place.path, { [name]: parameters.get(name) ?? '' }));
   return true;
 }
 
@@ -142,6 +145,6 @@ function toView(
   };
 }
 
-function toUrl({ languages }: OidcPageRequest, path: string, query: Readonly<Record<string, string>>): string {
-  return `${path}?${new URLSearchParams({ ...query, ...(languages.chosen && { lang: languages.chosen }) })}`;
+function toUrl(path: string, query: Readonly<Record<string, string>>): string {
+  return `${path}?${new URLSearchParams(query)}`;
 }

@@ -46,10 +46,10 @@ async function readNamedLogin(request: OidcPageRequest): Promise<NamedLogin | un
   if ((token === undefined && clientId === undefined) || parameters.hasRepeated(SINGLE_AT_LOGOUT)) return undefined;
   takeOidcPermits(request, parts.logouts);
   const hint = token === undefined ? undefined : readIdTokenHint(parts.oidc.signingKeys, parts.tokens.issuer, token);
-  const named = hint?.clientId ?? clientId;
-  if (named === undefined || (clientId !== undefined && clientId !== named)) return undefined;
+  const named = hint?.clientId ?? clientId ?? '';
+  if (clientId !== undefined && clientId !== named) return undefined;
   const client = await parts.clients.find(named);
-  if (!client && !(hint && isClientUrl(named))) return undefined;
+  if (!client && !isClientUrl(named)) return undefined;
   if (client) oidcCall.setApplication(client.id);
   const maxAgeMs = (client?.sessionMaxAgeSeconds ?? parts.sessionMaxAgeSeconds) * 1_000;
   const isRecent = hint !== undefined && hint.issuedAt.getTime() + maxAgeMs >= call.now.getTime();
@@ -75,22 +75,22 @@ export async function logOut(request: OidcPageRequest): Promise<void> {
   if (!browser && isRepeatedAsGet(request)) return;
   const login = await readNamedLogin(request);
   const own = browser && { context, call, browser, parts };
-  const signedIn = own ? await findSignedInHere(own) : [];
+  const here = own && { ...own, users: await findSignedInHere(own) };
   if (login?.hint) {
     const { hint } = login;
-    const resources = await findResources(request, login);
+    const resources = await findResources(request, login.clientId, hint);
     const isHere = [login.client?.id, ...resources].some((id) => id !== undefined && isOf(browser, id, hint));
     if (isHere || login.isRecent) {
-      if (own && (isHere || signedIn.includes(hint.userId))) await signUserOutHere(own, hint.userId);
+      if (here && (isHere || here.users.includes(hint.userId))) await signUserOutHere(here, hint.userId);
       await endLogin(request, login, hint, resources);
       return leadBack(request, login);
     }
   }
-  if (!own || signedIn.length === 0) return leadBack(request, login, { isEnded: login?.hint !== undefined });
-  if (!isOwnForm(own.browser, parameters.get('token') ?? '')) return ask(request, own.browser, login);
-  await signOutHere(own);
-  for (const userId of signedIn) {
-    await endLoginsOfBrowser(call, { userId, browserDigest: own.browser.digest });
+  if (!here || here.users.length === 0) return leadBack(request, login, { isEnded: login?.hint !== undefined });
+  if (!isOwnForm(here.browser, parameters.get('token') ?? '')) return ask(request, here.browser, login);
+  await signOutHere(here);
+  for (const userId of here.users) {
+    await endLoginsOfBrowser(call, { userId, browserDigest: here.browser.digest });
     parts.onSignedOut(userId);
   }
   await leadBack(request, login);
@@ -109,9 +109,12 @@ function isRepeatedAsGet({ context, form, place }: OidcPageRequest): boolean {
 }
 
 /** Returns the resources to which the user of the ID token has signed in for this client. */
-async function findResources({ call }: OidcPageRequest, { clientId, hint }: NamedLogin): Promise<readonly string[]> {
-  const { sid, userId } = hint ?? {};
-  return sid && userId ? findResourcesOfLogin(call, { clientId, userId, sid }) : [];
+async function findResources(
+  { call }: OidcPageRequest,
+  clientId: string,
+  { sid, userId }: IdTokenHint,
+): Promise<readonly string[]> {
+  return sid === undefined ? [] : findResourcesOfLogin(call, { clientId, userId, sid });
 }
 
 /** Returns whether the ID token comes from a sign-in to the application in this browser. */
@@ -130,10 +133,9 @@ async function endLogin(
   resources: readonly string[],
 ): Promise<void> {
   for (const applicationId of resources) await endGrantsOfClient(call, { applicationId, clientId, userId, sid });
-  if (client && sid === undefined) {
-    await revokeUserSessions({ ...call, application: { ...client, name: '' } }, { userId });
-  } else if (client && sid !== undefined && resources.length === 0) {
-    await endGrantsOfBrowser(call, { applicationId: client.id, userId, sid });
+  if (client) {
+    if (sid === undefined) await revokeUserSessions({ ...call, application: { ...client, name: '' } }, { userId });
+    else if (resources.length === 0) await endGrantsOfBrowser(call, { applicationId: client.id, userId, sid });
   }
   parts.onSignedOut(userId);
 }
@@ -150,10 +152,10 @@ async function ask(request: OidcPageRequest, { formToken }: IdentifiedBrowser, l
 /** @param isEnded whether the login is known to have ended */
 async function leadBack(request: OidcPageRequest, login: NamedLogin | undefined, { isEnded = true } = {}) {
   const { context, languages, parameters, place } = request;
-  const uri = parameters.get('post_logout_redirect_uri');
+  const uri = parameters.get('post_logout_redirect_uri') ?? '';
   const state = parameters.get('state');
   const { postLogoutRedirectUris = [], publicClient: isPublic = false } = login?.client ?? {};
-  if (uri !== undefined && isRegistered(uri, postLogoutRedirectUris, { isPublic })) {
+  if (isRegistered(uri, postLogoutRedirectUris, { isPublic })) {
     return sendRedirect(context, state === undefined ? uri : addToQuery(uri, { state }));
   }
   const clientId = login?.client?.clientId;

@@ -73,8 +73,7 @@ export async function returnToApplication(request: OidcPageRequest): Promise<voi
     const { loginIntentId } = readCode(parts.oidc.tokenKeys.code, code) ?? {};
     const intent = loginIntentId && (await findFormIntent(request, loginIntentId));
     if (!intent) throw new PageProblem('unknown');
-    const { completedAt } = intent;
-    if (!completedAt || !isCodeLive({ ...intent, completedAt }, call.now)) throw new PageProblem('completed');
+    if (!isCodeLive(intent, call.now)) throw new PageProblem('completed');
     return sendAnswer(request, intent, { code });
   }
   const [loginIntentId = '', error = ''] = [parameters.get('intent'), parameters.get('error')];

@@ -2,6 +2,7 @@
 import { hash, randomBytes, randomUUID } from 'node:crypto';
 import { afterAll, describe, expect, test } from 'vitest';
 import type { Application } from '../../../../src/domain/core/call.ts';
+import { GROUPS_BIT } from '../../../../src/domain/grants/scope.ts';
 import { sidOf } from '../../../../src/domain/sessions/sid.ts';
 import { beginGrant, requireEntryToClient } from '../../../../src/modules/oidc/domain/grants/begin-grant.ts';
 import { readCodeRequest, redeemCode } from '../../../../src/modules/oidc/domain/grants/redeem-code.ts';
@@ -27,7 +28,7 @@ import { adminClient, createTenant, REDIRECT_URI } from '../../../support/servic
 
 const scenes = await openGrantScenes();
 afterAll(scenes.close);
-const { service, sql, keys, callOf, createScene, grantOf, requestOf, begin, beginInSteps } = scenes;
+const { service, sql, keys, callOf, createScene, repeat, grantOf, requestOf, begin, beginInSteps, beginWith } = scenes;
 const { setIntent, setUser, cutOff, cutOffBrowser, consent } = scenes;
 
 const VERIFIER = 'v'.repeat(43);
@@ -130,7 +131,7 @@ describe.each([
       nonce: 'n',
     });
     expect(grant.endsAt).toEqual(at(DAY - 2 * SECOND));
-    expect(session).toMatchObject({ sid, grantAssurance: 2 });
+    expect(session).toMatchObject({ sid, grantAssurance: 2, expiresAt: at(15 * MINUTE) });
     expect(await grantOf(scene)).toMatchObject({
       ...{ ...origin, sid, scope: 3, assurance: 2, authenticated_at: SIGNED_IN, created_at: NOW, rotation: 0 },
       ...{ expires_at: at(DAY - 2 * SECOND), browser_digest: scene.browser, needs_consent: false, client_id: null },
@@ -146,6 +147,16 @@ describe.each([
       ...{ sid: scene.intent, assurance: 1, authenticated_at: at(-SECOND) },
       ...{ ip_address: PEER.ipAddress, user_agent: PEER.userAgent, browser_digest: null },
     });
+  });
+
+  test.each([
+    [true, 1],
+    [false, 0],
+  ])('of a client without a secret (%s) has the refresh token %i', async (isPublic, rotation) => {
+    const scene = await createScene();
+    const { grant } = await beginBy(scene, { isPublic });
+    expect(grant.rotation).toBe(rotation);
+    expect(await grantOf(scene)).toMatchObject({ rotation });
   });
 
   test('has a session that ends with it', async () => {
@@ -180,14 +191,6 @@ describe.each([
     expect(await grantOf(scene)).toMatchObject({ needs_consent: false, client_name: null });
   });
 });
-/** The same login again. */
-async function repeat(scene: GrantScene): Promise<GrantScene> {
-  const again = { ...scene, intent: randomUUID() };
-  await sql`insert into login_intents select (jsonb_populate_record(i, jsonb_build_object('id', ${again.intent}::text))).*
-    from login_intents i where id = ${scene.intent}`;
-  return again;
-}
-
 test('a grant of a user who is erased while it begins is removed again', async () => {
   const scene = await createScene();
   const erased = new Set<string>();
@@ -214,6 +217,42 @@ test.each<[string, (scene: GrantScene) => PromiseLike<unknown>, boolean]>([
   expect(await outcomeOf(begin(scene, { meanwhile }))).toBe(isGood ? 'ok' : 'invalid_grant');
   expect((await grantOf(scene))?.ended_at === null).toBe(isGood);
   expect(await grantOf(other)).toMatchObject({ ended_at: null });
+});
+
+test('an application is known to have webhooks for sessions from the first until one of which none learns', async () => {
+  const [subscribed, told] = [new Set<string>(), new Set<string>()];
+  const first = await createScene();
+  const beginNext = async (scene: GrantScene) => {
+    const names: string[] = [];
+    await beginWith(subscribed, scene, { names, onMessage: (id) => void told.add(id) }, {});
+    return names;
+  };
+  const id = randomUUID();
+  const webhook = { application_id: first.app.id, id, url: 'https://hooks.test', signing_key: Buffer.alloc(0) };
+  await sql`insert into webhooks ${sql({ ...webhook, event_types: ['session.created'], created_at: NOW, updated_at: NOW })}`;
+  await beginNext(first);
+  expect([[...subscribed], [...told]]).toEqual([[first.app.id], [first.app.id]]);
+  // No statement runs in vain.
+  const second = await createScene(first.app);
+  expect((await beginNext(second)).slice(0, 2)).toEqual(['redeemCode', 'beginGrantedSession']);
+  await sql`delete from webhooks where id = ${id}`;
+  // It finds the session, about which no webhook would learn anyway.
+  await beginNext(await repeat(second));
+  expect(subscribed.size).toBe(1);
+  await beginNext(await createScene(first.app));
+  expect(subscribed.size).toBe(0);
+});
+
+test('a grant has no groups without their scope', async () => {
+  const [scene, id] = [await createScene(), randomUUID()];
+  await sql`insert into groups ${sql({ id, name: id, created_at: NOW })}`;
+  await sql`insert into group_members ${sql({ group_id: id, user_id: scene.user, added_at: NOW })}`;
+  const claim = { application_id: scene.app.id, group_id: id, allows_access: false, in_claim: true };
+  await sql`insert into application_groups ${sql(claim)}`;
+  const again = await repeat(scene);
+  await setIntent(again, { scope: GROUPS_BIT });
+  expect((await begin(scene)).session.groups).toEqual([]);
+  expect((await begin(again)).session.groups).toEqual([id]);
 });
 
 test('a client that is restricted gets no grant of a user whom it does not know', async () => {

@@ -77,6 +77,11 @@ test('a login asks for what its client wants, of its own user, at its own resour
   expect(asked).toEqual({ scope: 3, scopeNames: ['read'], askConsent: true, resourceScopes, email });
 });
 
+test('a login that is gone meanwhile asks for nothing', async () => {
+  const asked = findAskedConsent(callOf(await createScene()), { id: randomUUID() });
+  expect(await outcomeOf(asked)).toBe('consent_required');
+});
+
 test.each<[string, (scene: GrantScene) => PromiseLike<unknown> | undefined, boolean, Partial<AskedConsent>?]>([
   ['what is asked for', (s) => consent(s, { scope_names: ['openid', 'read'] }), true],
   ['more than is asked for', (s) => consent(s, { scope_names: ['openid', 'read', 'write'] }), true],

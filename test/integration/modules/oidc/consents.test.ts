@@ -137,7 +137,30 @@ describe('the page that asks for consent', () => {
   });
 });
 
+it('asks for consent no longer than the login lasts', async () => {
+  const at = await visit();
+  await service.database.sql`update usher.login_intents set expires_at = ${clock.read()} where user_id = ${at.user.id}`;
+  expect(await at.browser.open(at.path)).toMatchObject({ status: 410, heading: 'This sign-in has expired' });
+});
+
 describe('a consent', () => {
+  it('counts from the last answer of the person, whatever other pages have asked meanwhile', async () => {
+    const first = await visit();
+    const second = await visit({ clientId: first.clientId, user: first.user });
+    const createdAtOf = async () => {
+      const [row] = await service.database.sql`select created_at from usher.consents where user_id = ${first.user.id}`;
+      return row?.created_at;
+    };
+    await allow(first);
+    clock.advance(1_000);
+    expect(await redeem(second, await allow(second))).toBe(200);
+    const answeredAt = clock.read();
+    expect(await createdAtOf()).toEqual(answeredAt);
+    clock.advance(1_000);
+    expect((await visit({ clientId: first.clientId, user: first.user })).page).toMatchObject({ status: 303 });
+    expect(await createdAtOf()).toEqual(answeredAt);
+  });
+
   it.each<[string, (visit: Pick<Visit, 'user'>) => Promise<unknown>]>([
     ...ENDINGS,
     [

@@ -7,6 +7,7 @@ import { continueGrantedSession } from '../../../../src/modules/oidc/domain/gran
 import { LiveGrants } from '../../../../src/modules/oidc/domain/grants/live-grants.ts';
 import { rotateGrant } from '../../../../src/modules/oidc/domain/grants/rotate-grant.ts';
 import { OidcError } from '../../../../src/modules/oidc/domain/oidc-error.ts';
+import { countStatements } from '../../../support/count-statements.ts';
 import {
   at,
   type CallOptions,
@@ -22,11 +23,11 @@ import {
   SECOND,
   SIGNED_IN,
 } from '../../../support/grant-scene.ts';
-import { createTenant, REDIRECT_URI } from '../../../support/service.ts';
+import { adminClient, createTenant, REDIRECT_URI } from '../../../support/service.ts';
 
 const scenes = await openGrantScenes();
 afterAll(scenes.close);
-const { service, database, sql, callOf, createScene, grantOf, begin } = scenes;
+const { service, database, sql, callOf, createScene, repeat, grantOf, begin } = scenes;
 const { setIntent, setGrant, setUser, setApplication, cutOff } = scenes;
 
 /** Gives the grant to another application. No update may change on which server of Citus a row is. */
@@ -160,14 +161,9 @@ describe('a session of a grant', () => {
 });
 
 describe('a refresh', () => {
-  const namesOf = async (scene: GrantScene, options: CallOptions = {}) => {
-    const { run, ...call } = callOf(scene, options);
+  const namesOf = async (scene: GrantScene) => {
     const names: string[] = [];
-    const counting: typeof run = (statement, parameters) => {
-      names.push(statement.name);
-      return run(statement, parameters);
-    };
-    await continueGrantedSession({ ...call, run: counting }, tokenOf(scene));
+    await goOn(scene, { names });
     return names;
   };
 
@@ -175,6 +171,36 @@ describe('a refresh', () => {
     const scene = await createScene();
     await begin(scene);
     expect(await namesOf(scene)).toEqual(['continueGrantedSession']);
+  });
+
+  test('that begins a session while the user is deactivated ends it again', async () => {
+    const scene = await createScene();
+    await begin(scene);
+    await sql`delete from sessions where user_id = ${scene.user}`;
+    const meanwhile = { continueGrantedSession: () => setUser(scene, { deactivated_at: NOW }) };
+    expect(await outcomeOf(goOn(scene, { meanwhile }))).toBe('invalid_grant');
+    expect(await sql`select from sessions where user_id = ${scene.user}`).toEqual([]);
+  });
+
+  test('that begins a session while the user is erased leaves nothing of the user', async () => {
+    const scene = await createScene();
+    await begin(scene);
+    await sql`delete from sessions where user_id = ${scene.user}`;
+    let isErased = false;
+    // The erasure has not seen what was stored while it was on its way.
+    const erase = async () => {
+      if (isErased) return;
+      isErased = true;
+      const ids = { application_id: scene.app.id, user_id: scene.user };
+      const [stored] = await sql`select to_jsonb(s) as session from sessions s where user_id = ${scene.user}`;
+      await adminClient(service).eraseUser({ userId: scene.user });
+      await sql`insert into sessions select (jsonb_populate_record(null::sessions, ${stored?.session})).*`;
+      const joined = { ...ids, first_signed_in_at: at(-DAY), last_signed_in_at: NOW };
+      await sql`insert into application_users ${sql(joined)}`;
+    };
+    expect(await outcomeOf(goOn(scene, { meanwhile: { continueGrantedSession: erase } }))).toBe('invalid_grant');
+    for (const table of ['sessions', 'application_users'])
+      expect(await sql`select from ${sql(table)} where user_id = ${scene.user}`).toEqual([]);
   });
 
   test('that finds a session of an earlier sign-in makes it one of its own', async () => {
@@ -192,9 +218,12 @@ describe('a refresh', () => {
 });
 
 describe('a live grant', () => {
-  const find = ({ app, intent }: GrantScene, allowsClient = true) => {
-    const run = database.within(Number.POSITIVE_INFINITY);
-    return new LiveGrants(run, new LiveSessions(run), () => allowsClient).find(app.id, intent);
+  const find = async ({ app, intent }: GrantScene, allowsClient = true) => {
+    const { run, countRows } = countStatements(database);
+    const found = await new LiveGrants(run, new LiveSessions(run), () => allowsClient).find(app.id, intent);
+    // Of a restricted client, a second statement asks who may enter.
+    expect(countRows()).toBeLessThanOrEqual(found?.restrictedClientId ? 2 : 1);
+    return found;
   };
   const createClient = async () => {
     const { id, clientId } = await createTenant(service, { openIdConnect: true });
@@ -216,8 +245,28 @@ describe('a live grant', () => {
     const scene = await createScene();
     await begin(scene);
     await begin(await createScene());
+    await begin(await repeat(scene));
     await change(scene);
     expect(await find(scene)).toEqual(isLive ? expect.objectContaining({ userId: scene.user }) : undefined);
+  });
+
+  test('is found at its own application alone', async () => {
+    const [scene, other] = [await createScene(), await createScene()];
+    await begin(scene);
+    expect(await find({ ...scene, app: other.app })).toBeUndefined();
+  });
+
+  test('is read again once the cache is empty', async () => {
+    const scene = await createScene();
+    await begin(scene);
+    const run = database.within(Number.POSITIVE_INFINITY);
+    const grants = new LiveGrants(run, new LiveSessions(run), () => true);
+    const findIt = () => grants.find(scene.app.id, scene.intent);
+    expect(await findIt()).toMatchObject({ isEmailVerified: false });
+    await setUser(scene, { email_verified_at: NOW });
+    expect(await findIt()).toMatchObject({ isEmailVerified: false });
+    grants.clear();
+    expect(await findIt()).toMatchObject({ isEmailVerified: true });
   });
 
   test('shows what the application sees, and no more for a client that nobody has registered', async () => {

@@ -147,7 +147,10 @@ describe('a client of a URL', () => {
     const resource = 'https://plain.app.test/';
     await createTenant(service, { ...MCP_SERVER, resourceScopes: [], resourceUri: resource });
     const clientId = clients.add();
-    const { location } = await allow(await arrive(clientId, { scope: undefined, resource }));
+    const arrived = await arrive(clientId, { scope: undefined, resource });
+    // There is nothing to list.
+    expect(arrived.page.body).not.toMatch(/<ul>|>\s*true/);
+    const { location } = await allow(arrived);
     expect((await redeem(clientId, location, { resource })).body.scope).toBe('openid');
   });
 
@@ -244,12 +247,13 @@ describe('a client of a URL', () => {
     expect((await getUserinfo(service, ofKnown.access_token)).body).toMatchObject({ plan: 'pro' });
   });
 
-  it('ends its own tokens by a logout with its ID token, in that browser alone', async () => {
+  it.each([true, false])('ends its own tokens by a logout with its ID token, from that browser: %s', async (isHere) => {
     const clientId = clients.add();
-    const { user, body } = await signIn(clientId, { scope: 'openid' });
+    const { browser, user, body } = await signIn(clientId, { scope: 'openid' });
     const elsewhere = await arrive(clientId, { scope: 'openid' }, { user });
     const { body: others } = await redeem(clientId, elsewhere.page.location);
-    const reply = await new LoginBrowser(service).open(`/oidc/logout?id_token_hint=${body.id_token}`);
+    const by = isHere ? browser : new LoginBrowser(service);
+    const reply = await by.open(`/oidc/logout?id_token_hint=${body.id_token}`);
     expect(reply.heading).toBe('You are signed out');
     expect((await getUserinfo(service, body.access_token)).status).toBe(401);
     expect((await refresh(clientId, body.refresh_token)).body.error).toBe('invalid_grant');
@@ -443,7 +447,11 @@ describe('access', () => {
     const answer = await browser.submit(account, '/account/clients/end', {});
     const { revocations } = await sessions.listRevocations({ since });
     expect(revocations.map(({ subject }) => subject.value)).toContain(status.grant_id);
-    expect((await browser.open('/account')).body).not.toContain('Assistant of Ada');
+    const after = await browser.open('/account');
+    for (const gone of ['Assistant of Ada', 'Clients with access']) {
+      expect(account.body).toContain(gone);
+      expect(after.body).not.toContain(gone);
+    }
     expect(answer.body).toContain('The access has ended.');
     expect(await isActive(body.access_token)).toBe(false);
     expect((await refresh(clientId, body.refresh_token)).body.error).toBe('invalid_grant');

@@ -388,6 +388,7 @@ describe('a page', () => {
       expect(headers['access-control-allow-origin']).toBe(allowed);
       // Otherwise a cache would show the answer for one page to another.
       expect(headers.vary).toBe(allowed && 'Origin');
+      expect(headers['access-control-expose-headers']).toBe(allowed && 'WWW-Authenticate, X-Request-Id, Retry-After');
     }
   });
 

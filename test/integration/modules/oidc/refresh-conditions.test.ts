@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { decodeJwt } from 'jose';
 import { afterAll, describe, expect, test } from 'vitest';
+import { ServiceError } from '../../../../src/domain/core/errors.ts';
 import { LiveSessions } from '../../../../src/domain/sessions/live-sessions.ts';
 import { LiveGrants } from '../../../../src/modules/oidc/domain/grants/live-grants.ts';
 import { refreshTokens, tokensForCode } from '../../../../src/modules/oidc/domain/issuing/issue-tokens.ts';
@@ -43,11 +44,11 @@ const RESOURCE_SCOPES = [
   { name: 'write', description: '' },
 ];
 
-type Options = CallOptions & { readonly isPublic?: boolean; readonly sessionMaxAgeSeconds?: number };
+type Options = CallOptions & { readonly sessionMaxAgeSeconds?: number };
 
-function callWith(scene: GrantScene, { isPublic = false, sessionMaxAgeSeconds, ...options }: Options = {}) {
+function callWith(scene: GrantScene, { sessionMaxAgeSeconds, ...options }: Options = {}) {
   const app = { ...scene.app, ...(sessionMaxAgeSeconds && { sessionMaxAgeSeconds }) };
-  return { ...callOf({ app }, options), isPublic, resourceScopes: RESOURCE_SCOPES };
+  return { ...callOf({ app }, options), resourceScopes: RESOURCE_SCOPES };
 }
 
 function refresh(scene: GrantScene, changes: Partial<RefreshToken> = {}, options: Options = {}, scope?: string) {
@@ -106,17 +107,31 @@ describe('the session of a refresh', () => {
     const scene = await createScene();
     await begin(scene);
     await setSession(scene, { created_at: at(-age), expires_at: at(5 * MINUTE) });
-    expect(await refresh(scene)).toMatchObject({ expiresInSeconds: seconds });
+    const names: string[] = [];
+    expect(await refresh(scene, {}, { names })).toMatchObject({ expiresInSeconds: seconds });
+    // A session that lasts longer needs no further statement.
+    expect(names.length === 1).toBe(seconds === 5 * 60);
   });
 
-  test.each<[string, (scene: GrantScene) => Promise<unknown>, string]>([
-    ['ends', ({ user }) => sql`delete from sessions where user_id = ${user}`.execute(), 'invalid_grant'],
-    ['cannot be asked for', () => Promise.reject(new Error('down')), 'down'],
-  ])('that %s before it is renewed', async (_, end, outcome) => {
+  test.each<[string, string, (scene: GrantScene) => Promise<unknown>, string]>([
+    [
+      'has ended before it is renewed',
+      'continueGrantedSession',
+      ({ user }) => sql`delete from sessions where user_id = ${user}`.execute(),
+      'invalid_grant',
+    ],
+    ['cannot be renewed', 'findOrBeginSuccessor', () => Promise.reject(new Error('down')), 'down'],
+    [
+      'cannot be renewed now',
+      'findOrBeginSuccessor',
+      () => Promise.reject(new ServiceError('SERVICE_UNAVAILABLE')),
+      'Service unavailable',
+    ],
+  ])('that %s', async (_, statement, fail, outcome) => {
     const scene = await createScene();
     await begin(scene);
     await setSession(scene, { created_at: at(-10 * MINUTE), expires_at: at(MINUTE) });
-    const meanwhile = { continueGrantedSession: () => end(scene) };
+    const meanwhile = { [statement]: () => fail(scene) };
     const work = outcomeOf(refresh(scene, {}, { meanwhile })).catch(({ message }: Error) => message);
     expect(await work).toBe(outcome);
   });
@@ -132,13 +147,14 @@ describe('the tokens of a refresh', () => {
   }
   const namesOf = ({ accessToken }: { accessToken: string }) => readAccessToken(keys.accessToken, accessToken)?.names;
 
-  test.each<[string | undefined, string, bigint, boolean]>([
+  test.each<[string | undefined, string, bigint, boolean, granted?: number]>([
     [undefined, 'openid profile read write', 6n, true],
+    [undefined, 'read write', 6n, false, 0],
     ['write', 'write', 2n, false],
     ['openid old', 'openid', 0n, true],
-  ])('of a client for the scope %j have the scope %j', async (asked, scope, names, hasIdToken) => {
+  ])('of a client for the scope %j have the scope %j', async (asked, scope, names, hasIdToken, granted = 3) => {
     const scene = await createGranted();
-    const issued = await refresh(scene, { isForClient: true }, { forClient: CLIENT }, asked);
+    const issued = await refresh(scene, { isForClient: true, scope: granted }, { forClient: CLIENT }, asked);
     expect({ scope: issued.scope, names: namesOf(issued), hasIdToken: issued.idToken !== undefined }).toEqual({
       ...{ scope, names, hasIdToken },
     });

@@ -149,6 +149,17 @@ describe('its tokens', () => {
     expect((await refresh(replica, client, moved.refresh_token)).status).toBe(200);
   });
 
+  it('end with a revocation by the client, of a refresh token or an access token', async () => {
+    for (const name of ['refresh_token', 'access_token']) {
+      const opened = await open();
+      const { body } = await signIn(opened);
+      expect((await post(service, '/oidc/revoke', { token: body[name] ?? '' }, basicOf(opened.client))).status).toBe(
+        200,
+      );
+      expect(await refresh(service, opened.client, body.refresh_token)).toMatchObject(REFUSED);
+    }
+  });
+
   it('end with a logout by its ID token, and no others of the resource or client do', async () => {
     const opened = await open();
     const { api, client } = opened;
@@ -169,6 +180,10 @@ describe('its tokens', () => {
       await userinfoOf(service, ofOther.access_token),
       await userinfoOf(service, elsewhere.access_token),
     ]).toEqual([200, 200]);
+    // The client has no login of its own, so nothing is stored of it.
+    expect(await service.database.sql`select from usher.session_cutoffs where application_id = ${client.id}`).toEqual(
+      [],
+    );
     const { grants } = await clientsOf(service, api).sessions.listGrants({ userId: user.id });
     const left = grants.map(({ clientId }) => clientId);
     expect(new Set(left)).toEqual(new Set([client.clientId, others.client.clientId]));

@@ -1,4 +1,4 @@
-/** Where Usher fetches metadata of clients, how much of it, and how often. */
+/** Where Usher fetches metadata of clients, and how much of it. */
 import { createHook } from 'node:async_hooks';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { once } from 'node:events';
@@ -6,16 +6,18 @@ import type { ClientRequest, ServerResponse } from 'node:http';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { afterAll, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { AddressPolicy } from '../../../../src/domain/webhooks/address-policy.ts';
 import { ClientDocuments } from '../../../../src/modules/oidc/clients/client-documents.ts';
-import { matchHost, parseClientHosts } from '../../../../src/modules/oidc/clients/client-url.ts';
-import { createFetchDocument, type FetchDocument } from '../../../../src/modules/oidc/clients/fetch-document.ts';
-import { CLIENT_HOSTS, startClientServers } from '../../../support/client-metadata.ts';
+import { parseClientHosts } from '../../../../src/modules/oidc/clients/client-url.ts';
+import { createFetchDocument } from '../../../../src/modules/oidc/clients/fetch-document.ts';
+import { startClientServers } from '../../../support/client-metadata.ts';
 import { MINUTE, SECOND } from '../../../support/clock.ts';
 import { FORBIDDEN_ADDRESSES, FORBIDDEN_SPELLINGS, FORBIDDEN_URLS } from '../../../support/forbidden-targets.ts';
 
+const PUBLIC = new AddressPolicy([]);
 const clients = await startClientServers();
 afterAll(() => clients[Symbol.asyncDispose]());
-const fetchByProxy = createFetchDocument({ allowedNetworks: [], proxyUrl: clients.config.webhookProxyUrl });
+const fetchByProxy = createFetchDocument({ policy: PUBLIC, proxyUrl: clients.config.webhookProxyUrl });
 afterAll(() => fetchByProxy.close());
 
 const ASKING = { address: '192.0.2.1', mayFetch: () => true };
@@ -39,6 +41,20 @@ const UNUSABLE = { problem: expect.any(String), isGone: true };
 const NO_ANSWER = { problem: expect.any(String), isGone: false };
 
 const json = (clientId: string, more: object = {}) => JSON.stringify({ client_id: clientId, ...DOCUMENT, ...more });
+
+/** Returns the sockets of requests to come, with what they had read before. */
+function recordSockets() {
+  const sockets: { socket: Socket; before: number }[] = [];
+  const onRequest = (message: unknown) => {
+    const { request } = message as { request: ClientRequest };
+    // The proxy has been asked for a connection by another request.
+    if (request.method === 'GET')
+      request.on('socket', (socket) => void sockets.push({ socket, before: socket.bytesRead }));
+  };
+  subscribe('http.client.request.created', onRequest);
+  onTestFinished(() => void unsubscribe('http.client.request.created', onRequest));
+  return sockets;
+}
 
 describe('a document', () => {
   test.each<[string, Record<string, string>]>([
@@ -106,21 +122,25 @@ describe('a document', () => {
       };
       write();
     });
-    const sockets: { socket: Socket; before: number }[] = [];
-    const onRequest = (message: unknown) => {
-      const { request } = message as { request: ClientRequest };
-      // The proxy has been asked for a connection by another request.
-      if (request.method === 'GET')
-        request.on('socket', (socket) => void sockets.push({ socket, before: socket.bytesRead }));
-    };
-    subscribe('http.client.request.created', onRequest);
-    onTestFinished(() => void unsubscribe('http.client.request.created', onRequest));
+    const sockets = recordSockets();
     expect(await fetchByProxy(clientId, 'wildcard')).toHaveProperty('problem');
     const [taken] = sockets;
     expect(sockets).toHaveLength(1);
     expect(taken?.socket.destroyed).toBe(true);
     // TLS gives 16 KiB at once. The headers are in front.
     expect((taken?.socket.bytesRead ?? Number.NaN) - (taken?.before ?? 0)).toBeLessThanOrEqual(1_024 + 2 * 16_384);
+  });
+
+  test('leaves no connection open once Usher closes', async () => {
+    const fetchDocument = createFetchDocument({ policy: PUBLIC, proxyUrl: clients.config.webhookProxyUrl });
+    const sockets = recordSockets();
+    await fetchDocument(
+      serve('/closed', (id) => json(id)),
+      'wildcard',
+    );
+    expect(sockets[0]?.socket.destroyed).toBe(false);
+    fetchDocument.close();
+    expect(sockets[0]?.socket.destroyed).toBe(true);
   });
 
   test('that stops arriving is given up after five seconds, however few bytes still come', async () => {
@@ -147,7 +167,7 @@ describe('a document', () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
     onTestFinished(() => void vi.useRealTimers());
     const fetchDocument = createFetchDocument({
-      allowedNetworks: [],
+      policy: PUBLIC,
       proxyUrl: undefined,
       resolve: () => new Promise(() => {}),
     });
@@ -155,6 +175,53 @@ describe('a document', () => {
     const fetching = fetchDocument('https://slow.test/client', 'named');
     vi.advanceTimersByTime(5 * SECOND);
     expect(await fetching).toEqual(NO_ANSWER);
+  });
+
+  const LONG = 'https://assistant.test/'.padEnd(2_048, 'a');
+  const NAME = 'its client_name is not 1 to 100 characters of one line';
+  const METHODS = 'its token_endpoint_auth_methods do not include none';
+
+  test.each<[string, object, string?]>([
+    ['a name of one character', { client_name: 'A' }],
+    ['a name of 100 characters', { client_name: '\u{1F6AA}'.repeat(100) }],
+    ['a name of 101 characters', { client_name: 'a'.repeat(101) }, NAME],
+    ['a name without a character', { client_name: '' }, NAME],
+    ['a name of spaces', { client_name: ' ' }, NAME],
+    ['a name of two lines', { client_name: 'a\nb' }, NAME],
+    ['a name with half a character', { client_name: 'a\ud83d' }, NAME],
+    ['a name that is no text', { client_name: ['Assistant'] }, NAME],
+    ['20 redirect URIs', { redirect_uris: Array(20).fill('https://assistant.test/') }],
+    ['21 redirect URIs', { redirect_uris: Array(21).fill('https://assistant.test/') }, 'no list of 1 to 20'],
+    ['a redirect URI that is no list', { redirect_uris: 'a' }, 'no list of 1 to 20'],
+    ['a redirect URI of 2,048 characters', { redirect_uris: [LONG] }],
+    ['a redirect URI of 2,049 characters', { redirect_uris: [`${LONG}a`] }, 'none of its redirect_uris is usable'],
+    [
+      'a redirect URI that is no text',
+      { redirect_uris: [1, ['https://assistant.test/']] },
+      'none of its redirect_uris is usable',
+    ],
+    [
+      'a redirect URI that nobody may have',
+      { redirect_uris: ['http://app.test/'] },
+      'none of its redirect_uris is usable',
+    ],
+    ['the ID of another client', { client_id: 'https://assistant.test/' }, 'its client_id is another'],
+    ['a secret', { client_secret: '' }, 'it has a client_secret'],
+    ['the method none', { token_endpoint_auth_method: 'none', token_endpoint_auth_methods_supported: ['a'] }],
+    ['none among its methods', { token_endpoint_auth_method: 'a', token_endpoint_auth_methods_supported: ['none'] }],
+    ['another method', { token_endpoint_auth_method: 'a' }, METHODS],
+    ['other methods', { token_endpoint_auth_methods_supported: ['a'] }, METHODS],
+    ['methods that are no list', { token_endpoint_auth_methods_supported: 'none' }, METHODS],
+  ])('with %s is taken, or refused with the reason', async (name, changes, problem) => {
+    const fetched = await fetchByProxy(
+      serve(`/with/${encodeURIComponent(name)}`, (id) => json(id, changes)),
+      'wildcard',
+    );
+    expect(fetched).toEqual(
+      problem === undefined
+        ? { document: expect.anything(), keptMs: 5 * MINUTE }
+        : { problem: expect.stringContaining(problem), isGone: true },
+    );
   });
 
   test('has 16 KiB at most', async () => {
@@ -178,9 +245,23 @@ describe('a document', () => {
       { date: 'Thu, 01 Jan 2026 00:00:00 GMT', expires: 'Thu, 01 Jan 2026 00:10:00 GMT' },
       10 * MINUTE,
     ],
+    ['for its maximum age, although it has expired', { 'cache-control': 'max-age="600"', expires: '0' }, 10 * MINUTE],
+    ['as without a header where that says nothing', { expires: 'soon', age: '1' }, 5 * MINUTE],
   ])('is kept %s', async (name, headers, keptMs) => {
     const clientId = serve(`/kept/${encodeURIComponent(name)}`, (id) => json(id), headers);
     expect(await fetchByProxy(clientId, 'wildcard')).toMatchObject({ keptMs });
+  });
+
+  test('is kept until it expires, by the clock of Usher if the server tells no time', async () => {
+    const clientId: string = clients.serve('/kept/undated', (_, response) => {
+      response.sendDate = false;
+      const expires = new Date(Date.now() + 12 * 60 * MINUTE).toUTCString();
+      response.writeHead(200, { 'content-type': 'application/json', expires }).end(json(clientId));
+    });
+    const fetched = await fetchByProxy(clientId, 'wildcard');
+    const keptMs = 'keptMs' in fetched ? fetched.keptMs : Number.NaN;
+    expect(keptMs).toBeGreaterThan(6 * 60 * MINUTE);
+    expect(keptMs).toBeLessThanOrEqual(12 * 60 * MINUTE);
   });
 });
 
@@ -216,7 +297,7 @@ describe('an internal address', () => {
   test('is not connected to, in any of 149 URLs', async () => {
     expect(TARGETS).toHaveLength(149);
     const count = countConnects();
-    const fetchDocument = createFetchDocument({ allowedNetworks: [], proxyUrl: undefined });
+    const fetchDocument = createFetchDocument({ policy: PUBLIC, proxyUrl: undefined });
     onTestFinished(() => fetchDocument.close());
     let now = 0;
     // Each look at the clock is a minute later, so that no limit of fetches refuses what an address must.
@@ -236,7 +317,7 @@ describe('an internal address', () => {
     const count = countConnects();
     const fetched = FORBIDDEN_ADDRESSES.map(async (address) => {
       const resolve = async () => [address];
-      const fetchDocument = createFetchDocument({ allowedNetworks: [], proxyUrl: undefined, resolve });
+      const fetchDocument = createFetchDocument({ policy: PUBLIC, proxyUrl: undefined, resolve });
       onTestFinished(() => fetchDocument.close());
       return fetchDocument('https://rebind.test/client', 'named');
     });
@@ -249,7 +330,11 @@ describe('an internal address', () => {
     const count = countConnects();
     const answers = [['127.0.0.1'], ['127.0.0.2'], ['127.0.0.1', '127.0.0.2']];
     const resolve = async () => answers.shift() ?? expect.fail();
-    const fetchDocument = createFetchDocument({ allowedNetworks: ['127.0.0.1/32'], proxyUrl: undefined, resolve });
+    const fetchDocument = createFetchDocument({
+      policy: new AddressPolicy(['127.0.0.1/32']),
+      proxyUrl: undefined,
+      resolve,
+    });
     onTestFinished(() => fetchDocument.close());
     for (let turn = 0; turn < 3; turn++) await fetchDocument(`https://rebind.test:${port}/c`, 'named');
     expect([answers, count()]).toEqual([[], 1]);
@@ -259,232 +344,15 @@ describe('an internal address', () => {
     const { port, count } = await listen();
     const countTries = countConnects();
     const resolve = async () => ['127.0.0.1'];
-    const fetchDocument = createFetchDocument({ allowedNetworks: ['127.0.0.0/8'], proxyUrl: undefined, resolve });
+    const fetchDocument = createFetchDocument({
+      policy: new AddressPolicy(['127.0.0.0/8']),
+      proxyUrl: undefined,
+      resolve,
+    });
     onTestFinished(() => fetchDocument.close());
     await fetchDocument(`https://inside.test:${port}/client`, 'wildcard');
     expect(count()).toBe(0);
     await fetchDocument(`https://inside.test:${port}/client`, 'named');
     expect([count(), countTries()]).toEqual([1, 1]);
-  });
-});
-
-test.each([
-  ['client.test', 'client.test', 'named'],
-  ['client.test', 'a.client.test', undefined],
-  ['*.client.test', 'a.b.client.test', 'wildcard'],
-  ['*.client.test', 'client.test', undefined],
-  ['*.client.test', 'evilclient.test', undefined],
-  ['*', 'any.test', 'wildcard'],
-  ['*, any.test', 'any.test', 'named'],
-])('CLIENT_METADATA_HOSTS=%s allows %s: %s', (text, host, match) => {
-  expect(matchHost(parseClientHosts(text), host)).toBe(match);
-});
-
-test.each([
-  'https://client.test',
-  'client.test/a',
-  '*client.test',
-  'a.*.test',
-  'client.test:443',
-  '*.',
-  '127.0.0.1',
-  '*.0.0.1',
-  '',
-  ',',
-])('CLIENT_METADATA_HOSTS may not be %s', (text) => expect(() => parseClientHosts(text)).toThrow('must be hosts'));
-
-describe('fetches', () => {
-  const hosts = parseClientHosts(`*.${CLIENT_HOSTS}`);
-  const document = { name: 'Assistant', redirectUris: [] };
-  const found = { document, keptMs: MINUTE };
-  const idOf = (host: number, path: number | string) => `https://c${host}.${CLIENT_HOSTS}/${path}`;
-  const TOO_MANY = { problem: 'too-many', cause: expect.any(String) };
-  const UNAVAILABLE = { problem: 'unavailable', cause: 'no answer' };
-  const unanswered = { problem: 'no answer', isGone: false };
-
-  /** The answer of a document can be set by its client ID. The others are found. */
-  function open(others: Awaited<ReturnType<FetchDocument>> = found) {
-    let [now, count, networks] = [0, 0, 0];
-    const answers = new Map<string, Awaited<ReturnType<FetchDocument>>>();
-    const documents = new ClientDocuments({
-      hosts,
-      now: () => now,
-      fetchDocument: async (clientId) => {
-        count += 1;
-        return answers.get(clientId) ?? others;
-      },
-    });
-    return {
-      answers,
-      /** From a network that has asked for nothing yet, unless an address is named. */
-      find: (
-        id: string,
-        { address = `2001:db8:0:${(networks++).toString(16)}::1`, mayFetch = (): boolean => true } = {},
-      ) => documents.find(id, { address, mayFetch }),
-      pass: (ms: number) => (now += ms),
-      count: () => count,
-    };
-  }
-
-  test('are 30 a minute of a host, and 120 in all', async () => {
-    const { find, pass } = open();
-    const outcomes = [];
-    for (let path = 0; path < 31; path++) outcomes.push(await find(idOf(0, path)));
-    expect(outcomes.map((outcome) => 'problem' in outcome)).toEqual([...Array(30).fill(false), true]);
-    for (let path = 0; path < 90; path++) expect(await find(idOf(1 + (path % 9), path))).toEqual({ document });
-    expect(await find(idOf(20, 0))).toEqual(TOO_MANY);
-    pass(2 * SECOND);
-    expect(await find(idOf(20, 0))).toEqual({ document });
-  });
-
-  test('are 15 a minute of a host for one network, which leaves the others some', async () => {
-    const { find } = open(unanswered);
-    const address = '192.0.2.1';
-    for (let path = 0; path < 15; path++) expect(await find(idOf(0, path), { address })).toEqual(UNAVAILABLE);
-    expect(await find(idOf(0, 15), { address })).toEqual(TOO_MANY);
-    expect(await find(idOf(0, 15))).toEqual(UNAVAILABLE);
-    expect(await find(idOf(1, 0), { address })).toEqual(UNAVAILABLE);
-  });
-
-  test('of documents that are known are as many again, whatever others ask for', async () => {
-    const { answers, find, pass } = open(unanswered);
-    const clients = Array.from({ length: 30 }, (_, path) => idOf(0, `client/${path}`));
-    for (const id of clients) answers.set(id, found);
-    for (const id of clients) expect(await find(id)).toEqual({ document });
-    let refused = 0;
-    for (let second = 0; second < 60; second++) {
-      pass(SECOND);
-      const outcome = await find(idOf(0, `made-up/${second}`));
-      if ('problem' in outcome && outcome.problem === 'too-many') refused += 1;
-    }
-    expect(refused).toBeGreaterThan(20);
-    // They come again, changed.
-    const changed = { name: 'Changed', redirectUris: [] };
-    for (const id of clients) answers.set(id, { document: changed, keptMs: MINUTE });
-    for (const id of clients) expect(await find(id)).toEqual({ document: changed });
-    pass(MINUTE);
-    // Beyond that, the old ones serve.
-    for (const id of clients) answers.set(id, found);
-    const more = idOf(0, 'client/more');
-    answers.set(more, found);
-    pass(MINUTE);
-    expect(await find(more)).toEqual({ document });
-    pass(MINUTE);
-    const names = [];
-    for (const id of [...clients, more]) names.push(await find(id));
-    expect(names).toEqual(Array(31).fill({ document }));
-  });
-
-  test.each<[string, { answer?: typeof unanswered; mayFetch?: () => boolean }]>([
-    ['the server does not answer', { answer: unanswered }],
-    ['the limits refuse the fetch', { mayFetch: () => false }],
-  ])('that fail leave a known document for a day: %s', async (_, { answer, mayFetch = () => true }) => {
-    const { answers, count, find, pass } = open();
-    const id = idOf(0, 0);
-    await find(id);
-    if (answer) answers.set(id, answer);
-    pass(MINUTE);
-    expect(await find(id, { mayFetch })).toEqual({ document });
-    const tried = count();
-    // The server has a minute to recover.
-    expect(await find(id, { mayFetch })).toEqual({ document });
-    expect(count()).toBe(tried);
-    pass(24 * 60 * MINUTE - 1);
-    expect(await find(id, { mayFetch })).toEqual({ document });
-    pass(1);
-    expect(await find(id, { mayFetch })).toHaveProperty('problem');
-    answers.delete(id);
-    pass(MINUTE);
-    expect(await find(id)).toEqual({ document });
-  });
-
-  test('that find a document gone, or not usable any more, end it', async () => {
-    const { answers, find, pass } = open();
-    const id = idOf(0, 0);
-    await find(id);
-    answers.set(id, { problem: 'its status is 410', isGone: true });
-    pass(MINUTE);
-    expect(await find(id)).toEqual({ problem: 'unavailable', cause: 'its status is 410' });
-    answers.set(id, unanswered);
-    pass(MINUTE);
-    expect(await find(id)).toEqual(UNAVAILABLE);
-  });
-
-  test('that fail for made-up paths drive no known document out', async () => {
-    const { answers, find, pass } = open(unanswered);
-    const id = idOf(0, 'client');
-    answers.set(id, { document, keptMs: 24 * 60 * MINUTE });
-    await find(id);
-    for (let path = 0; path < 1_100; path++) {
-      pass(MINUTE / 30);
-      expect(await find(idOf(1, path))).toEqual(UNAVAILABLE);
-    }
-    expect(await find(id, { mayFetch: () => false })).toEqual({ document });
-  });
-
-  test('of a document that must not be stored take no permits of those that are not known', async () => {
-    const { answers, find } = open(unanswered);
-    const id = idOf(0, 'client');
-    answers.set(id, { document, keptMs: 0 });
-    await find(id);
-    for (let path = 0; path < 40; path++) await find(idOf(0, path));
-    expect(await find(idOf(0, 40))).toEqual(TOO_MANY);
-    expect(await find(id)).toEqual({ document });
-    answers.set(id, unanswered);
-    // What was not stored does not serve.
-    expect(await find(id)).toEqual(UNAVAILABLE);
-  });
-
-  test('are ten at once, and one for a document that many ask for', async () => {
-    const { promise, resolve } = Promise.withResolvers<typeof unanswered>();
-    let count = 0;
-    const documents = new ClientDocuments({
-      hosts,
-      fetchDocument: async () => {
-        count += 1;
-        return promise;
-      },
-    });
-    const first = Array.from({ length: 10 }, (_, path) => documents.find(idOf(path, 0), ASKING));
-    const again = documents.find(idOf(0, 0), ASKING);
-    const eleventh = documents.find(idOf(11, 0), ASKING);
-    resolve(unanswered);
-    expect(await eleventh).toEqual(TOO_MANY);
-    await Promise.all([...first, again]);
-    expect(count).toBe(10);
-  });
-
-  test('are waited for by 50 requests at once, so that the login page has some left', async () => {
-    const { promise, resolve } = Promise.withResolvers<typeof unanswered>();
-    const documents = new ClientDocuments({ hosts, fetchDocument: async () => promise });
-    const find = () => documents.find(idOf(0, 0), ASKING);
-    const waiting = Array.from({ length: 50 }, find);
-    const refused = find();
-    resolve(unanswered);
-    expect(await refused).toEqual(TOO_MANY);
-    expect(await Promise.all(waiting)).toEqual(Array(50).fill(UNAVAILABLE));
-    expect(await find()).toEqual(UNAVAILABLE);
-  });
-
-  test('come again after a minute if they have failed, and at once without a store', async () => {
-    const failed = open(unanswered);
-    expect(await failed.find(idOf(0, 0))).toEqual(UNAVAILABLE);
-    expect(await failed.find(idOf(0, 0), { mayFetch: () => false })).toEqual(UNAVAILABLE);
-    failed.pass(MINUTE);
-    expect(await failed.find(idOf(0, 0), { mayFetch: () => false })).toEqual(TOO_MANY);
-    const kept = open();
-    for (let turn = 0; turn < 3; turn++) await kept.find(idOf(0, 0));
-    expect(kept.count()).toBe(1);
-    kept.pass(MINUTE);
-    await kept.find(idOf(0, 0));
-    expect(kept.count()).toBe(2);
-    const passing = open({ document, keptMs: 0 });
-    for (let turn = 0; turn < 3; turn++) await passing.find(idOf(0, 0));
-    expect(passing.count()).toBe(3);
-  });
-
-  test('are asked for with a permit of the network', async () => {
-    const documents = new ClientDocuments({ hosts, fetchDocument: async () => expect.fail() });
-    expect(await documents.find(idOf(0, 0), { ...ASKING, mayFetch: () => false })).toEqual(TOO_MANY);
   });
 });

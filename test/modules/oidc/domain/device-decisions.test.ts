@@ -8,6 +8,7 @@ import { allowDevice, denyDevice } from '../../../../src/modules/oidc/domain/dev
 import { loginIntentIdsOf } from '../../../../src/modules/oidc/domain/devices/device-codes.ts';
 import { findDeviceLogin } from '../../../../src/modules/oidc/domain/devices/find-device-login.ts';
 import { findUserCode } from '../../../../src/modules/oidc/domain/devices/find-user-code.ts';
+import { pollDeviceLogin } from '../../../../src/modules/oidc/domain/devices/poll-device-login.ts';
 import { deriveTokenKeys } from '../../../../src/modules/oidc/domain/tokens/token-keys.ts';
 import { LAYOUT } from '../../../support/database.ts';
 import { adminClient, createTenant, createTestUser, startTestService } from '../../../support/service.ts';
@@ -44,7 +45,7 @@ async function begin() {
     return woken;
   };
   const set = (columns: object) => sql`update login_intents set ${sql(columns as never)} where id = ${id}`;
-  return { call, tenant, id, userCode, decide, read, set };
+  return { call, tenant, id, deviceCode, userCode, decide, read, set };
 }
 
 test('nobody lets a device in before the sign-in, but may deny it', async () => {
@@ -82,6 +83,14 @@ test('who sends notices learns of the device at once', async () => {
   expect(await decide(true, userId)).toBe(1);
 });
 
+test('a device that was let in gets its tokens where the application demands no level', async () => {
+  const { id, call, deviceCode, decide } = await begin();
+  const { id: userId } = await createTestUser(service);
+  await adminClient(service).completeLogin({ loginIntentId: id, userId });
+  await decide(true, userId);
+  expect(await pollDeviceLogin(call, keys, deviceCode)).toMatchObject({ userId, sid: id });
+});
+
 test('a device of the application itself asks for nothing at a resource', async () => {
   const { id } = await begin();
   expect(await sql`select client_id, scope_names from login_intents where id = ${id}`).toEqual([
@@ -91,7 +100,7 @@ test('a device of the application itself asks for nothing at a resource', async 
 
 test('is not found once its application is deleted', async () => {
   const { call, tenant, id } = await begin();
-  expect(await findDeviceLogin(call, id)).toMatchObject({ clientName: tenant.name, userLabel: null });
+  expect(await findDeviceLogin(call, id)).toMatchObject({ clientName: tenant.name, userLabel: '' });
   await sql`update applications set deleted_at = ${call.now} where id = ${tenant.id}`;
   expect(await findDeviceLogin(call, id)).toBeUndefined();
 });

@@ -14,6 +14,7 @@ import {
   requireGrantedName,
 } from '../../../../src/modules/oidc/domain/grants/narrow-scope.ts';
 import { OidcError } from '../../../../src/modules/oidc/domain/oidc-error.ts';
+import { callAtResource } from '../../../../src/modules/oidc/endpoints/device-endpoint.ts';
 
 const NOW = new Date();
 const at = (ms: number) => new Date(NOW.getTime() + ms);
@@ -117,7 +118,7 @@ test.each<[string, object | undefined, unknown]>([
   ['without names', { scopeNames: null }, 'invalid_scope'],
   ['that has ended', undefined, undefined],
 ])('a refresh for a name of a grant %s', async (_, grant, expected) => {
-  const asked = requireGrantedName(partsOf(grant), ids as never, 'read').catch(({ reason }) => reason);
+  const asked = requireGrantedName(partsOf(grant), ids as never, 'read').catch((error) => error.reason ?? error);
   expect(await asked).toBe(expected);
 });
 
@@ -151,6 +152,25 @@ test.each<[string, { uri?: string; id?: string }, unknown, clientId?: string]>([
 ])('a registered client that names %s', async (_, { uri, id }, expected, clientId = 'client_1') => {
   const found = resourceOfRegistered(resources, { uri, id }, clientId).catch(({ reason }) => reason);
   expect(await found).toBe(expected);
+});
+
+test.each([
+  [2, undefined, 2],
+  [1, 2, 2],
+  [3, 2, 3],
+])('a call for a resource of the level %i by a client of the level %s demands %i', async (level, own, demanded) => {
+  const client = { id: randomUUID(), clientId: 'client_1', ...(own && { requiredAssurance: own }) };
+  const resource = { ...api, requiredAssurance: level, resourceScopes: NAMES };
+  const found = { findByUri: async () => resource } as never;
+  const call = { clientId: 'client_1', application: client, forClient: null } as never;
+  expect(await callAtResource(call, { resources: found }, { uri: api.resourceUri, id: undefined })).toMatchObject({
+    ...{
+      application: { id: api.id, requiredAssurance: demanded },
+      client,
+      forClient: 'client_1',
+      resourceScopes: NAMES,
+    },
+  });
 });
 
 test.each<[string | undefined, unknown]>([

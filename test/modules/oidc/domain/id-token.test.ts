@@ -2,8 +2,9 @@
 import { generateKeyPairSync, randomUUID } from 'node:crypto';
 import { createLocalJWKSet, jwtVerify } from 'jose';
 import { describe, expect, test } from 'vitest';
+import type { Attributes } from '../../../../src/database/schema/column-types.ts';
 import { presentScope, readScope } from '../../../../src/domain/grants/scope.ts';
-import { idTokenClaims, profileClaims } from '../../../../src/modules/oidc/domain/tokens/id-token.ts';
+import { chooseUsername, idTokenClaims, profileClaims } from '../../../../src/modules/oidc/domain/tokens/id-token.ts';
 import { OidcSigningKeys } from '../../../../src/modules/oidc/domain/tokens/signing-keys.ts';
 
 const createJwk = (kid: string) => ({
@@ -51,9 +52,11 @@ describe('an ID token', () => {
 
   test.each([
     ['email', 1, ['email'], '1'],
+    ['email', 2, ['email', 'otp', 'mfa'], '2'],
     ['wallet', 1, ['wallet'], '1'],
     ['acme', 1, ['acme'], '1'],
     ['passkey', 1, ['passkey', 'pop'], '1'],
+    ['passkey', 2, ['passkey', 'pop', 'otp', 'mfa'], '2'],
     ['passkey', 3, ['passkey', 'pop', 'user', 'mfa'], 'phr'],
     ['page', 1, ['page'], '1'],
     ['page', 2, ['page', 'mfa'], '2'],
@@ -74,13 +77,21 @@ describe('an ID token', () => {
   test.each([
     ['openid', {}],
     ['openid email', { email: profile.email, email_verified: true }],
-    ['openid profile', { name: 'Ada', picture: profile.profileImage }],
+    ['openid profile', { name: 'Ada', picture: profile.profileImage, preferred_username: 'lovelace' }],
+    ['openid groups', { groups: ['editors'] }],
   ])('shows of the user what the scope %s allows', (scope, expected) => {
     const { iss, sub, aud, iat, exp, auth_time, amr, acr, sid, ...claims } = idTokenClaims({
       ...facts,
       scope: readScope(scope),
+      profile: { ...profile, preferredUsername: 'lovelace' },
     });
     expect(claims).toEqual(expected);
+  });
+
+  test('names a user without a name by the username, and has the nonce of the request', () => {
+    const unnamed = { ...profile, name: null, preferredUsername: 'lovelace' };
+    const claims = idTokenClaims({ ...facts, scope: readScope('profile'), profile: unnamed, nonce: 'n-1' });
+    expect(claims).toMatchObject({ name: 'lovelace', preferred_username: 'lovelace', nonce: 'n-1' });
   });
 
   test('leaves out what the user does not have, and an address that is not verified stays unmarked', () => {
@@ -92,6 +103,42 @@ describe('an ID token', () => {
     expect(claims).toMatchObject({ email: profile.email });
     for (const name of ['email_verified', 'name', 'picture', 'nonce']) expect(claims).not.toHaveProperty(name);
   });
+
+  test('shows no address of a user who has none, and does not call it verified', () => {
+    const claims = idTokenClaims({
+      ...facts,
+      scope: readScope('openid email'),
+      profile: { ...profile, email: '', isEmailVerified: true },
+    });
+    for (const name of ['email', 'email_verified']) expect(claims).not.toHaveProperty(name);
+  });
+});
+
+test.each([
+  ['ada@example.com', null, 'client_1', 'ada'],
+  ['"a@b"@example.com', null, 'client_1', '"a@b"'],
+  ['ada@example.com', 'lovelace', 'client_1', 'lovelace'],
+  ['', 'lovelace', 'client_1', 'lovelace'],
+  ['', null, 'client_1', null],
+  ['ada@example.com', 'lovelace', 'https://assistant.test/client', null],
+])('the username of %j, called %j, is at %s: %j', (email, preferredUsername, clientId, username) => {
+  expect(chooseUsername({ email, preferredUsername }, clientId)).toBe(username);
+});
+
+test('there are no keys without one that signs', () => {
+  expect(() => new OidcSigningKeys([])).toThrow('There is no key');
+  const own = new OidcSigningKeys([older]);
+  expect(() => own.replace([])).toThrow('There is no key');
+  expect(own.publicJwks.keys).toHaveLength(1);
+});
+
+test('the key that has signed until now stays among those that replace it', async () => {
+  const own = new OidcSigningKeys([older]);
+  expect(() => own.replace([newer])).toThrow('has been in use until now');
+  const token = await own.sign({ sub: 'ada' });
+  own.replace([newer, older]);
+  expect(own.verify(token, () => true)).toEqual({ sub: 'ada' });
+  expect(own.publicJwks.keys.map(({ kid }) => kid)).toEqual(['newer', 'older']);
 });
 
 describe('verify', () => {
@@ -113,15 +160,17 @@ describe('verify', () => {
     const refused = [
       await keys.sign({ sub: 'ada' }, 'logout+jwt'),
       await stranger.sign({ sub: 'ada' }),
+      await new OidcSigningKeys([createJwk('stranger')]).sign({ sub: 'ada' }),
       `${header}.${Buffer.from('{"sub":"eve"}').toString('base64url')}.${signature}`,
       `${none}.${payload}.`,
       `${token}.`,
       `${header}.${payload}`,
+      `${header}.${Buffer.from('[]').toString('base64url')}.${signature}`,
       'a.b.c',
       '..',
       '',
     ];
-    for (const text of refused) expect(keys.verify(text, () => true)).toBeUndefined();
+    for (const text of refused) expect(keys.verify(text, ({ sub }) => sub !== '')).toBeUndefined();
   });
 });
 
@@ -137,19 +186,15 @@ test.each([
 
 test('has the attributes with the scope profile, up to 1,024 bytes, and names those that are left out', () => {
   const attributes = { a: 'x'.repeat(500), b: 'y'.repeat(600), c: ['z'], d: 5, e: false };
-  const claimsOf = (scope: string, leftOut: string[] = []) => {
-    const profile = {
-      email: 'a@b.test',
-      isEmailVerified: false,
-      name: null,
-      profileImage: null,
-      groups: [],
-      attributes,
-    };
-    return profileClaims(readScope(scope), profile, (name) => leftOut.push(name));
-  };
+  const nobody = { email: 'a@b.test', isEmailVerified: false, name: null, profileImage: null, groups: [] };
+  const claimsOf = (scope: string, leftOut: string[] = []) =>
+    profileClaims(readScope(scope), { ...nobody, attributes }, (name) => leftOut.push(name));
+  const fitting = (given: Attributes) => profileClaims(readScope('profile'), { ...nobody, attributes: given });
   const leftOut: string[] = [];
   expect(claimsOf('openid profile', leftOut)).toEqual({ a: attributes.a, c: ['z'], d: 5, e: false });
   expect(leftOut).toEqual(['b']);
+  const fits = 'x'.repeat(1_024 - Buffer.byteLength('{"a":""}'));
+  expect(fitting({ a: fits })).toEqual({ a: fits });
+  expect(fitting({ a: `${fits}x` })).toEqual({});
   expect(claimsOf('openid email')).toEqual({ email: 'a@b.test' });
 });

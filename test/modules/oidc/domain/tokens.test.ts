@@ -2,10 +2,15 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { createMachineToken, readMachineToken } from '../../../../src/modules/oidc/domain/machines/machine-token.ts';
-import { createAccessToken, readAccessToken } from '../../../../src/modules/oidc/domain/tokens/access-token.ts';
+import {
+  createAccessToken,
+  createAccessTokenOpener,
+  readAccessToken,
+} from '../../../../src/modules/oidc/domain/tokens/access-token.ts';
 import { createCode, readCode } from '../../../../src/modules/oidc/domain/tokens/code.ts';
 import { createRefreshToken, readRefreshToken } from '../../../../src/modules/oidc/domain/tokens/refresh-token.ts';
-import { type SealKeys, sealBytes } from '../../../../src/modules/oidc/domain/tokens/sealed-bytes.ts';
+import { fromBits, toBits } from '../../../../src/modules/oidc/domain/tokens/scope-names.ts';
+import { openBytes, type SealKeys, sealBytes } from '../../../../src/modules/oidc/domain/tokens/sealed-bytes.ts';
 import { deriveTokenKeys } from '../../../../src/modules/oidc/domain/tokens/token-keys.ts';
 
 const older = randomBytes(32);
@@ -184,6 +189,31 @@ const ISSUED = [
 
 test.each(ISSUED)('a %s that version 2.0.0 has issued is read', (_, read, content) => {
   expect(read()).toEqual(content);
+});
+
+test('the last 10,000 access tokens are opened once', () => {
+  const open = createAccessTokenOpener(keys.accessToken);
+  const create = (scope: number, at: number) =>
+    createAccessToken(keys.accessToken, { ...accessToken, scope, sessionId: at.toString(16).padStart(32, '0') });
+  const texts = Array.from({ length: 10_001 }, (_, at) => create(1, at));
+  const [first, ...others] = texts.map((text) => open(text));
+  expect(first).toMatchObject({ scope: 1, applicationId: accessToken.applicationId });
+  expect(open(texts[1] ?? '')).toBe(others[0]);
+  expect(open(texts[0] ?? '')).not.toBe(first);
+  for (let turn = 0; turn < 2; turn++) expect(open(`${texts[0]}A`)).toBeUndefined();
+});
+
+test.each([
+  [['a', 'b', 'c'], ['c', 'a', 'd'], 5n, ['a', 'c']],
+  [['a', 'b'], [], 0n, []],
+  [['a'], ['a'], 1n, ['a']],
+])('of the granted names %j, a token has %j as the bits %s', (granted, chosen, bits, names) => {
+  expect(toBits(granted, chosen)).toBe(bits);
+  expect(fromBits(granted, bits)).toEqual(names);
+});
+
+test('what is sealed may be empty', () => {
+  expect(openBytes(keys.code, sealBytes(keys.code, Buffer.alloc(0)))).toEqual(Buffer.alloc(0));
 });
 
 /** What a later version may issue: this one does not guess what it means. */

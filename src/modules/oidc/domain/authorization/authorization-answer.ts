@@ -25,9 +25,14 @@ export interface AnswerParameters {
   readonly error_description?: string;
 }
 
-/** Returns whether the code of a completed intent can be exchanged for tokens. */
+/** Returns whether the code of an intent can be exchanged for tokens. */
 export function isCodeLive(
-  { completedAt, clientName, consentedAt, redeemedAt }: Omit<CompletedAsk, 'expiresAt'>,
+  {
+    completedAt,
+    clientName,
+    consentedAt,
+    redeemedAt,
+  }: Omit<CompletedAsk, 'completedAt' | 'expiresAt'> & { readonly completedAt: Date | null },
   now: Date,
 ): boolean {
   const allowedAt = clientName === null ? completedAt : consentedAt;

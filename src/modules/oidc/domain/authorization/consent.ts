@@ -13,6 +13,7 @@ import { ONCE_A_DAY, takePermit } from '../../../../domain/login/rate-limit.ts';
 import { type NoticeOrigin, noticeParameters, noticesOf } from '../../../../domain/notices/store-notice.ts';
 import { isConsentAfterCutoff } from '../../../../domain/sessions/cutoffs.ts';
 import { removeIfErased } from '../../../../domain/users/personal-data.ts';
+import { OidcError } from '../oidc-error.ts';
 import { presentScopes } from '../tokens/scope-names.ts';
 import { digestBytes, type SealKeys } from '../tokens/sealed-bytes.ts';
 import type { TokenKeys } from '../tokens/token-keys.ts';
@@ -44,9 +45,10 @@ export async function findAskingIntent(call: Call, id: string): Promise<AskingIn
   return { ...intent, forClient, clientName, userId, completedAt };
 }
 
-/** Returns what the client of the login asks for. */
-export async function findAskedConsent({ run }: Call, { id }: AskingIntent): Promise<AskedConsent | undefined> {
+/** Returns what the client of the login asks for. @throws OidcError `consent_required` if the login is gone meanwhile */
+export async function findAskedConsent({ run }: Call, { id }: Pick<AskingIntent, 'id'>): Promise<AskedConsent> {
   const [asked] = await run(selectAsked, { id });
+  if (!asked) throw new OidcError('consent_required');
   return asked;
 }
 
@@ -101,9 +103,7 @@ export async function denyClient({ run, now }: Call, { id, applicationId }: Aski
 }
 
 function namesOf({ scope, scopeNames }: AskedConsent): string[] {
-  return presentScopes(scope, scopeNames ?? [])
-    .split(' ')
-    .filter(Boolean);
+  return presentScopes(scope, scopeNames ?? []).split(' ');
 }
 
 const selectAsked = statement('select_asked_consent', ASKED)`
@@ -115,7 +115,9 @@ const selectConsent = statement('select_consent', { scopeNames: consents.scopeNa
   select scope_names from consents c where application_id = ${p.uuid('applicationId')}
     and user_id = ${p.uuid('userId')} and client_id = ${p.text('forClient')} and ${isConsentAfterCutoff}`;
 
-const isAsking = sql`id = ${p.uuid('id')} and application_id = ${p.uuid('applicationId')} and client_name is not null
+const isAsking = sql`id = ${p.uuid('id')} and client_name is not null
+    -- Equivalent: conjunct: says on which server the row is
+    and application_id = ${p.uuid('applicationId')}
     and completed_at is not null and redeemed_at is null and expires_at > ${p.instant('now')}`;
 
 const mark = (assignment: SQL, condition: SQL) => sql`
@@ -157,7 +159,7 @@ const deny = statement('deny_client')`
  */
 export const isConsented = sql`exists (
     select 1 from consents c where c.application_id = ${p.uuid('applicationId')} and c.user_id = oidc_grants.user_id
-      and c.client_id = oidc_grants.client_id and c.scope_names @> coalesce(oidc_grants.scope_names, '{}')
+      and c.client_id = oidc_grants.client_id and c.scope_names @> oidc_grants.scope_names
       and ${isConsentAfterCutoff})`;
 
 /** Returns the parameters of `noticesOf`. At most one notice a day is stored about the same access of a user. */

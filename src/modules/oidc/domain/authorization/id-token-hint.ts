@@ -15,15 +15,14 @@ export interface IdTokenHint {
  */
 export function readIdTokenHint(keys: OidcSigningKeys, issuer: string, token: string): IdTokenHint | undefined {
   const claims = keys.verify(token, ({ iss, aud, sub, iat }) => {
-    const isOfUser = typeof sub === 'string' && UUID.test(sub);
-    return iss === issuer && typeof aud === 'string' && typeof iat === 'number' && isOfUser;
+    return iss === issuer && typeof aud === 'string' && typeof iat === 'number' && UUID.test(`${sub}`);
   });
   if (!claims) return undefined;
   const { aud, sub, sid, iat } = claims;
   return {
     userId: String(sub),
     clientId: String(aud),
-    sid: typeof sid === 'string' && UUID.test(sid) ? sid : undefined,
+    sid: UUID.test(`${sid}`) ? `${sid}` : undefined,
     issuedAt: new Date(Number(iat) * 1_000),
   };
 }

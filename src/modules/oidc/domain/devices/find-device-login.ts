@@ -27,9 +27,10 @@ const columns = {
   answerDigest: loginIntents.answerDigest,
   /** Null until the person has decided. */
   approved: loginIntents.approved,
-  userId: loginIntents.userId,
-  /** As the pages show the user: by address, name or wallet. */
-  userLabel: sql<string | null>`coalesce(nullif(${users.email}, ''), ${users.name}, ${users.walletAddress})`,
+  /** Null unless a user has completed the login, and is still there. */
+  userId: sql<string | null>`${users.id}`,
+  /** As the pages show the user: by address, name or wallet. Empty without a user. */
+  userLabel: sql<string>`coalesce(nullif(${users.email}, ''), ${users.name}, ${users.walletAddress}, '')`,
 };
 
 export type DeviceLogin = RowOf<typeof columns>;

@@ -53,14 +53,13 @@ export async function beginGrant(
   const { peer, run } = call;
   const code = readCodeRequest(call, codeKeys, request);
   const rotation = rotationOf(call);
-  const session = newSession(call);
   const begunAtOnce =
     subscribed.has(call.application.id) || call.client?.restrictAccess
       ? undefined
       : await run(formFor(REDEEM_AND_BEGIN, call.application), {
           ...code,
           ...peer,
-          ...session,
+          ...newSession(call),
           maxAgeSeconds,
           rotation,
         });
@@ -71,8 +70,7 @@ export async function beginGrant(
   const { loginUserId: userId, loginMethod: method, loginAssurance: assurance, ...rest } = login;
   const known = { ...rest, userId, method, assurance, sid: found.sid, loginIntentId: code.loginIntentId };
   const grant = toGrant(call, maxAgeSeconds, known);
-  const firstTry = { found, id: session.id };
-  return { grant, nonce, session: await beginGrantedSession(call, subscribed, peer, grant, firstTry) };
+  return { grant, nonce, session: await beginGrantedSession(call, subscribed, peer, grant, found) };
 }
 
 /**

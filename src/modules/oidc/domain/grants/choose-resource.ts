@@ -37,7 +37,7 @@ export async function resourceOfRegistered(
  * @throws OidcError `invalid_target` unless the resource lets such clients ask
  */
 export async function resourceOfMetadataClient(resources: Resources, uri: string | undefined): Promise<Resource> {
-  const resource = uri === undefined ? undefined : await resources.findByUri(uri);
+  const resource = await resources.findByUri(uri ?? '');
   if (!resource?.allowMetadataClients) throw invalidTarget();
   return resource;
 }

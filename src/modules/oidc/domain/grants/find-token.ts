@@ -1,6 +1,5 @@
 /** Finds the grants of tokens, and when the tokens expire. */
 import { type LiveSessions, MAX_STALENESS_MS } from '../../../../domain/sessions/live-sessions.ts';
-import type { Session } from '../../../../domain/sessions/session.ts';
 import type { AccessToken } from '../tokens/access-token.ts';
 import { type ClaimedProfile, chooseUsername } from '../tokens/id-token.ts';
 import type { RefreshToken } from '../tokens/refresh-token.ts';
@@ -40,7 +39,8 @@ export async function findAccessToken(
   ]);
   if (!session || !grant?.isAllowed || session.expiresAt <= now || grant.expiresAt <= now) return undefined;
   const profile = { ...grant, groups: session.groups, preferredUsername: chooseUsername(grant, grant.clientId) };
-  return { applicationId, grantId, grant, scope, expiresAt: earlier(session, grant), profile };
+  const expiresAt = new Date(Math.min(session.expiresAt.getTime(), grant.expiresAt.getTime()));
+  return { applicationId, grantId, grant, scope, expiresAt, profile };
 }
 
 /**
@@ -60,8 +60,4 @@ export async function findRefreshToken(
   if (!grant?.isAllowed || grant.rotation !== token.rotation) return undefined;
   if (grant.expiresAt <= now || token.endsAt <= now) return undefined;
   return { applicationId, grantId, grant, scope, expiresAt: token.endsAt };
-}
-
-function earlier(session: Session, grant: LiveGrant): Date {
-  return session.expiresAt < grant.expiresAt ? session.expiresAt : grant.expiresAt;
 }

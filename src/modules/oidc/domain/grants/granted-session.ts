@@ -33,22 +33,18 @@ interface GrantedSignIn {
 export type NewGrant = GrantedSignIn & Omit<RedeemedLogin, 'loginIntentId' | 'nonce'> & { readonly rotation: number };
 
 export type GrantedSession = FoundSession['session'] &
-  Pick<FoundSession, 'sid' | 'grantAssurance' | 'isEmailVerified' | 'preferredUsername' | 'groups'> &
-  Partial<Pick<FoundSession, 'scopeNames'>>;
+  Pick<FoundSession, 'sid' | 'grantAssurance' | 'isEmailVerified' | 'preferredUsername' | 'groups'> & {
+    readonly scopeNames: FoundSession['scopeNames'] | undefined;
+  };
 
 type FoundSession = RowOfType<typeof FOUND> &
   Partial<Pick<RowOfType<typeof FOUND_AGAIN>, 'scopeNames'>> &
   Partial<HasMessages>;
 
-/** The row of the statement that redeemed the code, and the ID that a session begun by it has. */
-interface FirstTry {
-  readonly found: FoundSession;
-  readonly id: string;
-}
-
 /**
  * Begins a grant, unless the first try has begun it. Returns the newest live session of its user, or begins one.
  *
+ * @param firstTry the row of the statement that redeemed the code
  * @throws OidcError `invalid_grant` if a cut-off has ended the sign-in, or the user cannot sign in, also if the browser
  * has been signed out while the grant began
  */
@@ -57,7 +53,7 @@ export async function beginGrantedSession(
   subscribed: Set<string>,
   peer: Peer,
   grant: NewGrant,
-  firstTry?: FirstTry,
+  firstTry?: FoundSession,
 ): Promise<GrantedSession> {
   const { application } = call;
   return findOrBeginSession(call, grant, { isNewGrant: true, firstTry }, async (session) => {
@@ -89,12 +85,12 @@ export async function continueGrantedSession(call: CodeCall, grant: GrantedSignI
 async function findOrBeginSession(
   call: CodeCall,
   grant: GrantedSignIn,
-  { isNewGrant, firstTry }: { readonly isNewGrant: boolean; readonly firstTry?: FirstTry | undefined },
+  { isNewGrant, firstTry }: { readonly isNewGrant: boolean; readonly firstTry?: FoundSession | undefined },
   run: (session: GrantedSignIn & ReturnType<typeof newSession>) => Promise<FoundSession | undefined>,
 ): Promise<GrantedSession> {
-  const parameters = { ...newSession(call, grant.endsAt), ...grant, ...(firstTry && { id: firstTry.id }) };
+  const parameters = { ...newSession(call, grant.endsAt), ...grant };
   const { applicationId, userId } = parameters;
-  for (let tried = firstTry?.found; ; tried = undefined) {
+  for (let tried = firstTry; ; tried = undefined) {
     const found = tried ?? (await run(parameters));
     if (!found?.isAccepted) {
       // An earlier turn may have inserted the grant, and an erasure that has committed since has not seen it.
@@ -122,8 +118,7 @@ async function findOrBeginSession(
     ]);
     if (late?.isOfErased) await removeIfErased(call, userId);
     if (isLateGrant) throw new OidcError('invalid_grant');
-    const ofGrant = { sid, grantAssurance, isEmailVerified, preferredUsername, groups };
-    if (!late) return { ...session, ...ofGrant, ...(scopeNames && { scopeNames }) };
+    if (!late) return { ...session, sid, grantAssurance, isEmailVerified, preferredUsername, groups, scopeNames };
   }
 }
 
@@ -149,7 +144,9 @@ async function endLateGrant(
 
 const endLate = statement('end_late_oidc_grant')`
   update oidc_grants set ${ENDED_NOW}
-  where application_id = ${p.uuid('applicationId')} and id = ${p.uuid('grantId')}
+  -- Equivalent: conjunct: says on which server the row is
+  where application_id = ${p.uuid('applicationId')}
+    and id = ${p.uuid('grantId')}
     and (${isSidCutOff(sql`oidc_grants.sid`, sql`oidc_grants.authenticated_at`)} or needs_consent and not ${isConsented})
   returning id`;
 

@@ -2,7 +2,7 @@
 import type { Logger } from 'pino';
 import type { ResourceScope } from '../../../../database/schema/column-types.ts';
 import type { ApplicationCall } from '../../../../domain/core/call.ts';
-import { ServiceError } from '../../../../domain/core/errors.ts';
+import { hasReason } from '../../../../domain/core/errors.ts';
 import { hasScope } from '../../../../domain/grants/scope.ts';
 import { renewSession } from '../../../../domain/sessions/renew-session.ts';
 import type { Peer } from '../../../../domain/sessions/session.ts';
@@ -131,7 +131,7 @@ async function prolong(call: ApplicationCall, parts: IssuingParts, session: Gran
     return { ...session, id, expiresAt };
   } catch (error) {
     // The session was revoked meanwhile.
-    throw error instanceof ServiceError && error.reason === 'SESSION_EXPIRED' ? new OidcError('invalid_grant') : error;
+    throw hasReason(error, 'SESSION_EXPIRED') ? new OidcError('invalid_grant') : error;
   }
 }
 

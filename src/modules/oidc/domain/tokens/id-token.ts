@@ -114,7 +114,8 @@ export function chooseUsername(
   clientId: string,
 ): string | null {
   if (isClientUrl(clientId)) return null;
-  return preferredUsername ?? (email.slice(0, Math.max(0, email.lastIndexOf('@'))) || null);
+  const local = email.slice(0, Math.max(0, email.lastIndexOf('@')));
+  return preferredUsername ?? (local === '' ? null : local);
 }
 
 /** Returns the attributes that fit together, in the order in which Postgres has them. */

@@ -17,7 +17,7 @@ export function sealBytes([key]: SealKeys, bytes: Buffer): string {
 /** Returns the bytes that were passed to `sealBytes`, or undefined for a text that it did not return. */
 export function openBytes(keys: SealKeys, text: string): Buffer | undefined {
   const sealed = decodeBase64Url(text);
-  if (!sealed || sealed.length <= MAC_BYTES) return undefined;
+  if (!sealed || sealed.length < MAC_BYTES) return undefined;
   const bytes = sealed.subarray(0, -MAC_BYTES);
   const mac = sealed.subarray(-MAC_BYTES);
   return keys.some((key) => timingSafeEqual(hmac(key, bytes), mac)) ? bytes : undefined;

@@ -57,9 +57,10 @@ export class OidcSigningKeys {
    */
   verify(token: string, isExpected: (claims: Claims) => boolean): Claims | undefined {
     const [header = '', payload = '', signature = '', ...rest] = token.split('.', 4);
-    const { alg, typ, kid } = decode(header) ?? {};
+    const { typ, kid } = decode(header) ?? {};
     const key = this.#keys.find((candidate) => candidate.kid === kid);
-    if (rest.length > 0 || alg !== 'RS256' || typ !== 'JWT' || !key) return undefined;
+    // The algorithm is always RS256, whatever the header says.
+    if (rest.length > 0 || typ !== 'JWT' || !key) return undefined;
     const claims = decode(payload);
     if (!claims || !isExpected(claims)) return undefined;
     const bytes = Buffer.from(signature, 'base64url');

@@ -1,5 +1,6 @@
 /** The authorization endpoint: what it refuses, in which order, and where it answers. */
 import { afterAll, describe, expect, it, test } from 'vitest';
+import { requestDeviceCode } from '../../../../support/device-client.ts';
 import { formOf, LoginBrowser } from '../../../../support/login-browser.ts';
 import { LoginFixture } from '../../../../support/login-fixture.ts';
 import { authorizationOf, beginOidcLogin, createRsaJwk, parametersOf } from '../../../../support/oidc.ts';
@@ -151,7 +152,8 @@ test.each([
 
 describe('a request that is right', () => {
   it('leads to the login page of an intent that has what was asked for', async () => {
-    const { location } = await ask({ max_age: '60', ui_locales: 'fr de', scope: 'x openid offline_access' });
+    const { location, headers } = await ask({ max_age: '60', ui_locales: 'fr de', scope: 'x openid offline_access' });
+    expect(headers['strict-transport-security']).toMatch(/^max-age=/);
     const url = new URL(location ?? '');
     expect(url.origin + url.pathname).toBe(`${PUBLIC_URL}/login`);
     expect(url.searchParams.get('client_id')).toBe(tenant.clientId);
@@ -204,8 +206,13 @@ describe('a request that is right', () => {
     const browser = new LoginBrowser(service);
     const { location } = await browser.post('/oidc/authorize', Object.fromEntries(authorizationOf(tenant)));
     expect(location).toMatch(/\/login\?intent=/);
-    const large = { ...Object.fromEntries(authorizationOf(tenant)), extra: 'x'.repeat(16_384) };
-    expect(await browser.post('/oidc/authorize', large)).toMatchObject({ status: 413, location: undefined });
+    const form = Object.fromEntries(authorizationOf(tenant, { extra: '' }));
+    const left = 16_384 - new URLSearchParams(form).toString().length;
+    for (const [length, status] of [
+      [left, 303],
+      [left + 1, 413],
+    ] as const)
+      expect((await browser.post('/oidc/authorize', { ...form, extra: 'x'.repeat(length) })).status).toBe(status);
   });
 
   it('fills in the e-mail address of a login_hint', async () => {
@@ -237,6 +244,15 @@ it('allows a network 600 logins a minute, and others go on', async () => {
   const page = await neighbor.open(path);
   expect(page).toMatchObject({ status: 429, heading: 'Too many sign-ins at once', location: undefined });
   expect(page.headers['retry-after']).toBe('60');
+  // As a device of a public client anybody can call, and with a secret only its application.
+  const client = await createTenant(service, { openIdConnect: true, deviceLogin: true, publicClient: true });
+  for (const [isPublic, status] of [
+    [true, 429],
+    [false, 200],
+  ] as const) {
+    const reply = await requestDeviceCode(service, client, { isPublic, address: '2001:db8::3' });
+    expect([reply.status, reply.headers['retry-after']]).toEqual([status, isPublic ? '60' : undefined]);
+  }
   const stranger = new LoginBrowser(service, { address: '2001:db8:0:1::1' });
   expect((await stranger.open(path)).status).toBe(303);
   expect((await stranger.open(path.replace('openid', 'x'))).status).toBe(303);

@@ -16,7 +16,7 @@ import {
   parametersOf,
 } from '../../../../support/oidc.ts';
 import { getUserinfo, redeem, refresh } from '../../../../support/oidc-client.ts';
-import { adminClient, createTenant, createTestUser, type TestUser } from '../../../../support/service.ts';
+import { adminClient, clientsOf, createTenant, createTestUser, type TestUser } from '../../../../support/service.ts';
 
 type Changes = Readonly<Record<string, string | undefined>>;
 
@@ -171,8 +171,46 @@ describe('with the ID token of a login', () => {
   });
 });
 
+it('ends codes that the user has got in the browser, also where that remembers no sign-in', async () => {
+  const [at, next] = [
+    await createTenant(service, { openIdConnect: true }),
+    await createTenant(service, { openIdConnect: true }),
+  ];
+  const { browser, user, idToken } = await signIn({ at });
+  const { enter, code: typed } = await fixture.askForCode({
+    of: next,
+    browser,
+    user,
+    login: await beginOidcLogin(browser, next),
+  });
+  const { code = '' } = parametersOf((await enter(typed)).location);
+  clock.advance(1);
+  await logOut(browser, { id_token_hint: idToken });
+  expect((await redeem(service, next, code, { verifier: CODE_VERIFIER })).body).toMatchObject({
+    error: 'invalid_grant',
+  });
+});
+
+it('stores nothing about a browser in which the user of the ID token is not signed in', async () => {
+  const [signedIn, stranger] = [await signIn(), await signIn()];
+  expect(await logOut(stranger.browser, { id_token_hint: signedIn.idToken })).toMatchObject(SIGNED_OUT);
+  expect(await isLive(signedIn)).toEqual([false, false]);
+  expect(await service.database.sql`select from browser_cutoffs where user_id = ${signedIn.user.id}`).toEqual([]);
+  expect(await isRemembered(stranger.browser)).toBe(true);
+});
+
 describe('with an ID token that is older than a login can be', () => {
   const back = { client_id: of.clientId, post_logout_redirect_uri: OUT };
+
+  it('by a fraction of a second ends the login, from any browser', async () => {
+    clock.advance(1_500 - (clock.read().getTime() % 1_000));
+    const signedIn = await signIn();
+    const { iat = 0 } = decodeJwt(signedIn.idToken);
+    clock.advance(iat * 1_000 + 12 * HOUR - clock.read().getTime());
+    expect(await isLive(signedIn)).toEqual([false, true]);
+    await logOut(new LoginBrowser(service), { id_token_hint: signedIn.idToken });
+    expect(await isLive(signedIn)).toEqual([false, false]);
+  });
 
   it('ends a later login of the same browser, and leads back', async () => {
     const { browser, user, idToken: id_token_hint } = await signIn();
@@ -204,12 +242,21 @@ describe('a form without the cookie of the browser, as another site sends it', (
     const { status, headers } = await request(service.url, {
       path: '/oidc/logout',
       headers: { 'content-type': 'application/x-www-form-urlencoded' },
-      body: new URLSearchParams(form).toString(),
+      body: new URLSearchParams({ ...form, more: 'x' }).toString(),
     });
     const location = String(headers.location);
     expect([status, location]).toEqual([303, `/oidc/logout?${new URLSearchParams(form)}`]);
     expect((await browser.open(location)).location).toBe(`${OUT}&state=a+%26+b`);
     expect(await isRemembered(browser)).toBe(false);
+  });
+
+  it.each([
+    [6_000, 303],
+    [6_001, 200],
+  ])('comes back if its %i characters fit into an address: %i', async (length, status) => {
+    const body = 'id_token_hint=x&state='.padEnd(length, 'a');
+    const headers = { 'content-type': 'application/x-www-form-urlencoded' };
+    expect((await request(service.url, { path: '/oidc/logout', headers, body })).status).toBe(status);
   });
 
   it('is answered at once if it is too long for an address', async () => {
@@ -277,6 +324,8 @@ describe('without a valid ID token', () => {
     const here = await signIn({ user });
     const there = await signIn({ user });
     const elsewhere = await signIn({ user, browser: here.browser, at: other });
+    // Usher knows their tokens when they end.
+    expect([await isLive(here), await isLive(elsewhere, other)]).toEqual(Array(2).fill([true, true]));
     await here.browser.submit(await logOut(here.browser, {}), '/oidc/logout');
     expect([await isLive(here), await isLive(elsewhere, other), await isLive(there)]).toEqual([
       [false, false],
@@ -284,6 +333,26 @@ describe('without a valid ID token', () => {
       [true, true],
     ]);
     expect([await isRemembered(here.browser), await isRemembered(there.browser)]).toEqual([false, true]);
+  });
+
+  it('asks in the name of the application that is named, and else of none', async () => {
+    const { browser } = await signIn();
+    const [named, unnamed] = [await logOut(browser, { client_id: of.clientId }), await logOut(browser, {})];
+    expect(named.body).toMatch(/class="button second" href="https:\/\/app.test"/);
+    expect(named.body).toContain('Shop');
+    expect(named.body).not.toMatch(/>\s*true/);
+    expect(unnamed).toMatchObject(ASKED);
+    expect(unnamed.body).not.toMatch(/class="button second"|Shop|undefined|>\s*true/);
+  });
+
+  it('leaves the session of an application without OpenID Connect, which has its own way to sign out', async () => {
+    const { browser, user } = await signIn();
+    const { enter, code } = await fixture.askForCode({ browser, user });
+    const authToken = parametersOf((await enter(code)).location).authToken ?? '';
+    const { auth, sessions } = clientsOf(service, fixture.tenant);
+    await auth.exchangeToken({ authToken });
+    expect(await browser.submit(await logOut(browser, {}), '/oidc/logout')).toMatchObject(SIGNED_OUT);
+    expect((await sessions.listSessions({ userId: user.id })).sessions).toMatchObject([{ userId: user.id }]);
   });
 
   it('signs out of the account page, too, and asks where only that is signed in', async () => {

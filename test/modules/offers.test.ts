@@ -1,0 +1,18 @@
+/** What optional parts add to Usher's pages without the account page, which is one of them. */
+import { expect, test } from 'vitest';
+import { deriveKeys } from '../../src/domain/crypto/derived-keys.ts';
+import { MODULES } from '../../src/modules/modules.ts';
+import { createRsaJwk } from '../support/oidc.ts';
+import { PUBLIC_URL, testConfig } from '../support/service.ts';
+
+const base = testConfig('postgres://localhost/usher');
+const config = { ...base, secrets: { ...base.secrets, oidcSigningKeys: [createRsaJwk()] } };
+const { secrets } = config;
+const accountKeys = deriveKeys(secrets.encryptionKeys ?? [], 'account');
+const early = { accountKeys, authPageUrl: `${PUBLIC_URL}/login`, publicUrl: PUBLIC_URL, secrets } as never;
+const others = MODULES.filter(({ name }) => name !== 'account');
+
+test.each(others.map((module) => [module.name, module] as const))('%s adds nothing to it', (_, { offer }) => {
+  const actions = offer?.(config, early).pages?.createActions?.(undefined, []) ?? [];
+  expect(actions.filter(({ path }) => path.startsWith('/account'))).toEqual([]);
+});
