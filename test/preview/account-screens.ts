@@ -261,7 +261,7 @@ function waysOf(language: Language, factor: SecondFactor | undefined) {
   ];
 }
 
-function accountView(language: Language) {
+export function accountView(language: Language) {
   const view = viewAccountForm(language);
   return {
     ...view,

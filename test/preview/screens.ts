@@ -212,7 +212,7 @@ function pageView(language: Language) {
   return { language, place: { path: '/login', query: [['intent', INTENT]] } } as const;
 }
 
-function formView(language: Language, changes: Partial<FormView> = {}): FormView {
+export function formView(language: Language, changes: Partial<FormView> = {}): FormView {
   return {
     ...pageView(language),
     application: {

@@ -1,9 +1,10 @@
 /** Authenticator apps, and the pages of the second step, in a browser without JavaScript. */
 import { expect } from 'vitest';
+import { showEmail } from '../../src/config/email-address.ts';
 import { computeTotp } from '../../src/domain/second-factor/totp.ts';
 import { decodeBase32 } from '../../src/encoding/base32.ts';
-import { openAccount } from './account-page.ts';
-import type { LoginBrowser, LoginPage } from './login-browser.ts';
+import { follow, openAccount } from './account-page.ts';
+import { LoginBrowser, type LoginPage } from './login-browser.ts';
 import type { LoginFixture } from './login-fixture.ts';
 import { createTestUser, type TestUser } from './service.ts';
 
@@ -68,6 +69,22 @@ export function takeStep(
 export async function createPersonWithApp(fixture: LoginFixture) {
   const user = await createTestUser(fixture.service);
   return { user, ...(await setUpApp(fixture, user)) };
+}
+
+/** Returns a browser after a sign-in to the account page with two factors. */
+export async function openWithApp(
+  fixture: LoginFixture,
+  { user, app }: { readonly user: TestUser; readonly app: TestApp },
+): Promise<LoginBrowser> {
+  const { clock, mailbox, service } = fixture;
+  const browser = new LoginBrowser(service);
+  const choice = await follow(browser, await browser.submit(await browser.open('/account'), '/account/login'));
+  const codePage = await browser.submit(choice, '/login/email', { email: user.email });
+  const page = await browser.submit(codePage, '/login/code', { code: mailbox.codeFor(user.email) });
+  clock.advance(STEP_MS);
+  const account = await follow(browser, await takeStep(fixture, { browser, page, app }));
+  expect(account.heading).toBe(showEmail(user.email));
+  return browser;
 }
 
 /** Signs in with a code, and returns the page for the second step. */

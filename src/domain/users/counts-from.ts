@@ -65,7 +65,7 @@ export function isStrongEnough(level: SQL, hasPasskey: SQL = hasAnyPasskey): SQL
 }
 
 /** Returns whether a credential does not count yet. */
-export function isYoung(countsFrom: Date | null, now: Date): boolean {
+export function isYoung(countsFrom: Date | null, now: Date): countsFrom is Date {
   return (countsFrom ?? now) > now;
 }
 

@@ -46,6 +46,7 @@ async function checkPasskeys({
   const others = await read?.(async (sql) => {
     const [table] =
       await sql`select from pg_tables where schemaname = ${config.databaseSchema} and tablename = 'passkeys'`;
+    // Equivalent: limit: one is enough to name
     return table ? sql`select rp_id as host from passkeys where rp_id <> ${host} limit 1` : [];
   });
   if (!others?.[0]) return [pass(`they belong to ${host}`)];

@@ -32,10 +32,7 @@ export function createFactorSection(): AccountSection {
     notes: { secondFactorRemoved: 'secondFactor.note.removed' },
     show: async ({ call }, view, { id: userId }) =>
       renderOwnFactor(view, await findSecondFactor(call, userId), call.now),
-    async exportData(call, userId) {
-      const found = await findSecondFactor(call, userId);
-      return found ? { secondFactor: found } : {};
-    },
+    exportData: async (call, userId) => ({ secondFactor: await findSecondFactor(call, userId) }),
   };
 }
 

@@ -143,7 +143,9 @@ async function confirm(request: LoginRequest, own: OwnParts): Promise<void> {
   } catch (error) {
     // The same secret again, which the app may have by now.
     const unconfirmed = openSecret(call, own, browser, { login: of, sealed });
-    if (!(error instanceof ServiceError) || error.reason !== 'WRONG_SECOND_FACTOR' || !unconfirmed) throw error;
+    if (!(error instanceof ServiceError) || error.reason !== 'WRONG_SECOND_FACTOR') throw error;
+    // Equivalent: guard: a wrong code was compared with the secret in `sealed`
+    if (!unconfirmed) throw error;
     await sendSetUp(request, found, unconfirmed, error);
   }
 }

@@ -22,6 +22,7 @@ test.each<[string, Record<string, unknown> | undefined, string | undefined]>([
   ['refuses a frame of another origin', { crossOrigin: true }, 'INVALID_PASSKEY'],
   ['refuses a page below another one', { topOrigin: 'https://usher.test' }, 'INVALID_PASSKEY'],
   ['refuses another challenge', { challenge: challenge.toLowerCase() }, 'INVALID_PASSKEY'],
+  ['refuses a part of the challenge', { challenge: challenge.slice(0, 20) }, 'INVALID_PASSKEY'],
 ])('%s', async (_, clientData, reason) => {
   const json = new SoftwarePasskey().answer({ ...party, challenge }, { ...(clientData && { clientData }) });
   const check = async () => requireOwnRequest(parseCredential(json), party, use, NOW);
@@ -53,6 +54,14 @@ test('of an attestation, the data of the authenticator stay', () => {
   expect(none.toString('latin1')).toContain('cfmtdnonegattStmt\xa0hauthData');
 });
 
+test('of an attestation, no name is made of bytes', async () => {
+  const json = new SoftwarePasskey().create({ ...party, challenge, userHandle: 'AAAA' });
+  const object = Buffer.from(parseCredential(json).attestationObject, 'base64url');
+  // The head of `fmt`: bytes in place of a text.
+  object[1] = 0x43;
+  expect(await reasonOf((async () => withoutAttestation(object))())).toBe('INVALID_PASSKEY');
+});
+
 /** Statements of CBOR, with lengths and numbers in all of their forms. */
 test.each<[string, string, boolean]>([
   ['is empty', 'a0', true],
@@ -69,6 +78,7 @@ test.each<[string, string, boolean]>([
   ['has a byte too many', 'a000', false],
   ['is a list', '80', false],
   ['has a length that is none', 'a161615c00', false],
+  ['has such a length, and enough bytes', `a161615c${'00'.repeat(20)}`, false],
   ['has more items than bytes', 'a161619affffffff00', false],
 ])('an attestation whose statement %s', async (_, hex, isValid) => {
   const passkey = new SoftwarePasskey();
@@ -89,6 +99,9 @@ test.each<[string, object, boolean]>([
   ['of transports that are a text', { response: { ...answer, transports: 'usb' } }, false],
   ['of an ID that is a number', { id: 5, rawId: 5 }, false],
   ['of an empty ID', { id: '', rawId: '' }, false],
+  ['of an ID with padding', { id: 'AA==', rawId: 'AA==' }, false],
+  ['of an ID of 1,023 bytes', { id: 'A'.repeat(1_364), rawId: 'A'.repeat(1_364) }, true],
+  ['of an ID of 1,024 bytes', { id: 'A'.repeat(1_366), rawId: 'A'.repeat(1_366) }, false],
   ['of two IDs', { rawId: 'BBBB' }, false],
   ['of another type', { type: 'password' }, false],
   ['of a signature that is a number', { response: { ...answer, signature: 5 } }, false],

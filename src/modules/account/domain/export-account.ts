@@ -65,6 +65,7 @@ const selectMemberships = statement('select_account_applications', {
   firstSignedInAt: nullable(t.instant),
   addedAt: nullable(t.instant),
 })`
+  -- Equivalent: argument: an application has at most one of each
   select a.id, a.name, max(m.first_signed_in_at) as first_signed_in_at, max(m.added_at) as added_at
   from (
     select application_id, first_signed_in_at, null::timestamptz as added_at from application_users
@@ -72,7 +73,9 @@ const selectMemberships = statement('select_account_applications', {
     union all
     select application_id, null, added_at from added_users where user_id = ${p.uuid('userId')}
   ) m join applications a on a.id = m.application_id and a.deleted_at is null
-  group by a.id, a.name order by a.name, a.id limit 10000`;
+  group by a.id, a.name order by a.name, a.id
+  -- Equivalent: limit: nobody has so many
+  limit 10000`;
 
 const { applicationId, email, createdAt, expiresAt, acceptedAt } = invitations;
 

@@ -90,12 +90,11 @@ ${renderItem(language.text('account.groups'), isolateAll(groups, ' · '))}`
 
 function renderWays(view: AccountView): Html {
   const { hasEmail, language, sections, user } = view;
-  const shown = sections.filter(({ ways }) => ways !== undefined);
   return renderAccountPanel(
     'ways',
     language.text('account.ways'),
-    html`${shown.map(({ ways }) => html`${ways}\n`)}${hasEmail && renderItem(language.text('account.code'), language.html('account.code.text', { email: renderAddress(user.email) }))}`,
-    html`<div class="actions">${shown.map(({ buttons }, index) => html`${index > 0 && '\n'}${buttons}`)}</div>`,
+    html`${sections.map(({ ways }) => html`${ways}\n`)}${hasEmail && renderItem(language.text('account.code'), language.html('account.code.text', { email: renderAddress(user.email) }))}`,
+    html`<div class="actions">${sections.map(({ buttons }) => html`${buttons}\n`)}</div>`,
   );
 }
 

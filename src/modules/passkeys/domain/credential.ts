@@ -31,7 +31,8 @@ export function parseCredential(json: string): Credential {
   const fields = isObject(response) ? response : {};
   const { transports = [] } = fields;
   requireValid(typeof id === 'string' && id !== '' && id === rawId && type === 'public-key');
-  requireValid((decodeBase64Url(id)?.length ?? Infinity) <= MAX_CREDENTIAL_ID_BYTES);
+  const bytes = decodeBase64Url(id);
+  requireValid(bytes !== undefined && bytes.length <= MAX_CREDENTIAL_ID_BYTES);
   requireValid(Array.isArray(transports) && transports.length <= MAX_TRANSPORTS && transports.every(isTransport));
   const read = (name: string): string => {
     const value = fields[name] ?? '';

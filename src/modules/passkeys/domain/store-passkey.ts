@@ -103,7 +103,9 @@ const insertPasskey = statement('insert_passkey')`
       ${p.bigint('signCount')}, ${p.texts('transports')}, ${p.uuid('aaguid')}, ${p.boolean('isBackupEligible')},
       ${p.boolean('isBackedUp')}, ${p.boolean('isUserVerified')}, ${p.text('name')}, ${p.instant('now')},
       ${countsInFullFrom}, ${countsForOperatorsFrom}
-    from users join owner on owner.id = users.id where ${mayAdd} and ${count} < ${most}
+    -- Equivalent: conjunct: the condition below names the same user
+    from users join owner on owner.id = users.id
+    where ${mayAdd} and ${count} < ${most}
     on conflict do nothing
     returning id, user_id, name
   ), ${auditEvent({ resource: sql`id`, from: sql`inserted` })},
@@ -123,7 +125,10 @@ const insertPasskey = statement('insert_passkey')`
  */
 const withdrawPasskey = statement('withdraw_passkey')`
   with withdrawn as (
-    delete from passkeys k where k.user_id = ${p.uuid('userId')} and k.id = ${p.uuid('id')}
+    delete from passkeys k
+    where k.id = ${p.uuid('id')}
+      -- Equivalent: conjunct: the ID is its own, and an index has both
+      and k.user_id = ${p.uuid('userId')}
       and (${count} > ${most} or not exists (select 1 from users where ${mayAdd}))
     returning k.id
   )

@@ -139,7 +139,7 @@ class CborReader {
     const head = this.readByte();
     const size = head & 31;
     requireValid(size < 28);
-    const bytes = size < 24 ? 0 : 2 ** (size - 24);
+    const bytes = 2 ** (size - 24);
     // Lengths of more bytes than the largest object has are refused where they are read.
     const value =
       size < 24 ? size : bytes === 8 ? Number(this.#read(8).readBigUInt64BE()) : this.#read(bytes).readUIntBE(0, bytes);

@@ -174,19 +174,20 @@ async function prepare(
   const unconfirmed = openSecret(call, parts, browser, { login, sealed });
   const secret = unconfirmed && decodeBase32(unconfirmed.secret);
   if (!secret) throw new ServiceError('HELD_SIGN_IN_ENDED');
-  const [clock] = await call.run(selectPresent, { ...BY_POSTGRES });
-  const lastStep = clock && findTotpStep(secret, readLoginCode(code), clock.present);
+  const [{ present } = { present: call.now }] = await call.run(selectPresent, { ...BY_POSTGRES });
+  const lastStep = findTotpStep(secret, readLoginCode(code), present);
   if (lastStep === undefined) throw new ServiceError('WRONG_SECOND_FACTOR');
   const id = randomUUID();
   const recoveryCodes = createRecoveryCodes();
+  const ages = ageParameters(call, age);
   const parameters = {
-    ...ageParameters(call, age),
+    ...ages,
     userId,
     id,
     lastStep,
     sealed: parts.cipher.encrypt(unconfirmed.secret, { applicationId: userId, id }),
     emailChangedAt: unconfirmed.emailChangedAt,
-    mayReplace: (age.assurance ?? ONE_FACTOR) >= TWO_FACTORS,
+    mayReplace: ages.addingAssurance >= TWO_FACTORS,
     digests: digestsOf(userId, recoveryCodes),
     now: call.now,
   };
@@ -222,6 +223,7 @@ const stored = sql`secret as (
     update users u set has_second_factor = true from secret where u.id = secret.user_id
   ), ${noticesOf({
     kind: 'secondFactorAdded',
+    // Equivalent: conjunct: both have the same user
     from: sql`secret join owner on owner.id = secret.user_id`,
     userId: sql`owner.id`,
     recipient: sql`owner.email`,
@@ -238,7 +240,7 @@ const storeTotp = statement('confirm_totp', { isStored: t.boolean, countsFrom: n
   ), ${stored}, ${auditEvent({ resource: sql`user_id`, from: sql`secret`, applicationId: noApplication })}
   select exists (select 1 from secret) as is_stored, (select counts_from from secret) as counts_from from owner`;
 
-/** Not for a user who has an app, and not for one whose app would be young. */
+/** `isStrongEnough` refuses a user who has an app, and one whose app would be young. */
 const storeTotpAndComplete = statement('confirm_totp_in_login', {
   ...COMPLETED_INTENT,
   completedAt: nullable(t.instant),
@@ -250,7 +252,7 @@ const storeTotpAndComplete = statement('confirm_totp_in_login', {
     -- Not joined: where tables are distributed, no CTE can be read that locks rows and joins another. After a wait for
     -- what ends every sign-in, users has the new count, and live the old one.
     where id = ${p.uuid('userId')} and users.cutoff_count = (select live.cutoff_count from live) and ${isSameAddress}
-      and not users.has_second_factor and ${isStrongEnough(sql.raw(String(TWO_FACTORS)))}
+      and ${isStrongEnough(sql.raw(String(TWO_FACTORS)))}
     for no key update
   ), ${stored}, factor as (
     select user_id from secret

@@ -27,7 +27,7 @@ export function describeFactor(
   const used = lastUsedAt
     ? language.html('passkey.list.item', { added, used: language.date(lastUsedAt) })
     : language.html('passkey.list.unused', { added });
-  const from = countsFrom !== null && isYoung(countsFrom, now) ? language.date(countsFrom) : undefined;
+  const from = isYoung(countsFrom, now) ? language.date(countsFrom) : undefined;
   return html`${used}<br>${language.text('secondFactor.codes.left', { count: factor.recoveryCodesLeft })}${
     from && html`<br>${language.html('secondFactor.counts', { date: from })}`
   }`;

@@ -56,6 +56,15 @@ it('keeps the row when the person chooses another language first', async () => {
   expect(await signInFrom(chosen, user.email, browser)).toContain('/account#passkey-');
 });
 
+it('leads to the start of the page if the sign-in fails', async () => {
+  const browser = new LoginBrowser(service);
+  const begun = await browser.submit(await browser.open('/account?row=ways'), '/account/login');
+  const choice = await browser.open((begun.location ?? '').slice(PUBLIC_URL.length));
+  const cancelled = await browser.submit(choice, '/login/cancel');
+  const forged = new URL((cancelled.location ?? '').replace('error=', 'authToken='));
+  expect(await redirectOf(browser, forged.pathname + forged.search)).toMatch(/^\/account\?problem=\w+$/);
+});
+
 const foreign = ['', 'https://evil.test', '//evil.test', '/evil', 'passkey-a/../b', 'data', 'ways\r\nx: y', 'sign-in-'];
 it.each([...foreign, 'passkey-<b>', `passkey-${'a'.repeat(41)}`])(
   'leads to the start of the page for %j',

@@ -1,20 +1,33 @@
 /** Passkeys on the login page: signing in, the offer after a code, and the list. The checks: test/domain/passkeys. */
 import { decodeJwt } from 'jose';
 import { afterAll, describe, expect, it } from 'vitest';
+import { follow } from '../../../support/account-page.ts';
 import { MINUTE } from '../../../support/clock.ts';
 import { formOf, LoginBrowser, type LoginPage } from '../../../support/login-browser.ts';
 import { type AskedForCode, LoginFixture } from '../../../support/login-fixture.ts';
 import { wrongCode } from '../../../support/mail-server.ts';
+import { authorizationOf, createRsaJwk } from '../../../support/oidc.ts';
 import { SoftwarePasskey } from '../../../support/passkey.ts';
 import { askedAtSignIn, savePasskey, sendPasskey, TO_PASSKEYS } from '../../../support/passkey-page.ts';
-import { adminClient, createTenant, PUBLIC_URL, REDIRECT_URI, type TestUser } from '../../../support/service.ts';
+import {
+  adminClient,
+  createTenant,
+  createTestUser,
+  PUBLIC_URL,
+  REDIRECT_URI,
+  type TestUser,
+} from '../../../support/service.ts';
+import { StatementExplainer } from '../../../support/statement-explainer.ts';
 
 const UNKNOWN =
   'This passkey is not known any more. Use your e-mail address. You may remove the passkey from your device.';
 const NOT_HERE = 'This way to sign in is not available here. Please choose another one.';
 const INVALID = 'The passkey did not work. Please try again, or use your e-mail address.';
 
-const fixture = await LoginFixture.open({ config: { loginMethods: ['wallet', 'email', 'passkey'] } });
+const fixture = await LoginFixture.open({
+  config: { loginMethods: ['wallet', 'email', 'passkey'] },
+  oidcSigningKeys: [createRsaJwk()],
+});
 const { clock, service } = fixture;
 const { sql } = service.database;
 const admin = adminClient(service);
@@ -54,6 +67,7 @@ describe('a person signs in with a passkey', () => {
   it('at another application, in another browser, without typing an address', async () => {
     const { passkey, user } = await createOwner();
     const arrived = await fixture.arrive();
+    expect(arrived.page.body).not.toContain('data-verification');
     const reply = await sendPasskey(arrived, passkey, PUBLIC_URL);
     expect(reply).toMatchObject({ status: 303, body: '' });
     expect(reply.location?.startsWith(`${REDIRECT_URI}?authToken=`)).toBe(true);
@@ -175,6 +189,28 @@ describe('the offer', () => {
     expect((await asked.browser.open('/login/passkey/new?intent=1')).status).toBe(404);
   });
 
+  it('leaves the application time for the code of OpenID Connect', async () => {
+    const of = await createTenant(service, { openIdConnect: true });
+    const browser = new LoginBrowser(service);
+    const choice = await follow(browser, await browser.open(`/oidc/authorize?${authorizationOf(of)}`));
+    const { email } = await createTestUser(service);
+    const codePage = await browser.submit(choice, '/login/email', { email });
+    const offer = await browser.submit(codePage, '/login/code', { code: fixture.mailbox.codeFor(email), passkey: '1' });
+    const { intent = '' } = formOf(offer, '/login/passkey/later').fields;
+    clock.advance(5 * MINUTE);
+    const { location = '' } = await browser.submit(offer, '/login/passkey/later');
+    expect(new URL(location).searchParams.get('code')).toBeTruthy();
+    const [login] = await sql`select completed_at, authenticated_at from login_intents where id = ${intent}`;
+    expect(login?.completed_at.getTime() - login?.authenticated_at.getTime()).toBe(5 * MINUTE);
+  });
+
+  it('has no place for an authenticator app, and looks for none', async () => {
+    using explainer = new StatementExplainer(service.database, { modes: [] });
+    const offer = await enterCode(await fixture.askForCode());
+    expect(offer.forms.map(({ action }) => action)).toEqual(['/login/passkey/new', '/login/passkey/later']);
+    expect(explainer.explained.map(({ name }) => name)).not.toContain('select_factor_owner');
+  });
+
   it('says what is wrong with a passkey, and with one that was saved before', async () => {
     const { browser, page, passkey } = await createOwner();
     expect(await savePasskey({ browser, page }, new SoftwarePasskey(), PUBLIC_URL, { rpId: 'x' })).toMatchObject({
@@ -196,6 +232,7 @@ describe('the list', () => {
     const [, footer = ''] = choice.body.split('<footer>');
     expect(footer).toMatch(/<form method="get" action="\/login">.* name="then" value="passkeys">/);
     const page = await browser.open(`${login.path}&then=passkeys`);
+    expect(page.body).not.toContain('Manage passkeys');
     const list = await sendPasskey({ browser, page }, passkey, PUBLIC_URL);
     expect(list).toMatchObject({ status: 200, heading: LIST });
     expect(names(list)).toEqual(['Google Password Manager']);
@@ -240,6 +277,24 @@ describe('the list', () => {
       'login_page: POST /login/passkeys/name',
     ]);
     expect(await sql`select from passkeys where user_id = ${user.id}`).toEqual([]);
+  });
+
+  it('offers an app to somebody who has no passkey', async () => {
+    const { browser, page } = await openList();
+    const added = await savePasskey({ browser, page }, new SoftwarePasskey(), PUBLIC_URL);
+    const offersApp = ({ forms }: LoginPage) => forms.some(({ action }) => action === '/login/second-factor/new');
+    expect([page, added].map(offersApp)).toEqual([true, false]);
+  });
+
+  it('says that nothing was added where Usher fails, as the offer does', async () => {
+    await sql`alter table passkeys add constraint fails check (name <> 'Bitwarden')`;
+    const bitwarden = () => new SoftwarePasskey({ aaguid: 'd548826e-79b4-db40-a3d8-11116f7e8349' });
+    const list = await openList();
+    expect((await savePasskey(list, bitwarden(), PUBLIC_URL)).status).toBe(500);
+    const asked = await fixture.askForCode();
+    const offer = { browser: asked.browser, page: await enterCode(asked) };
+    expect((await savePasskey(offer, bitwarden(), PUBLIC_URL)).status).toBe(500);
+    await sql`alter table passkeys drop constraint fails`;
   });
 
   it('has a name in the language of the page for a passkey of a strange device', async () => {

@@ -126,6 +126,13 @@ const rows: readonly Row[] = [
   ['it ends now', (s) => setSignIn(s, { expires_at: NOW }), false],
   ['it is nearly too old', (s) => setSignIn(s, { authenticated_at: at(1 - DAY) }), true],
   ['it is too old', (s) => setSignIn(s, { authenticated_at: at(-DAY) }), false],
+  ['it had one factor', (s) => setSignIn(s, { assurance: 1 }), true],
+  ['it had two, and the user has an app', (s) => setUser(s, { has_second_factor: true }), true],
+  [
+    'it had one, and the user has an app',
+    (s) => Promise.all([setSignIn(s, { assurance: 1 }), setUser(s, { has_second_factor: true })]),
+    false,
+  ],
   ['the user is deactivated', (s) => setUser(s, { deactivated_at: NOW }), false],
   ['the user is deleted', (s) => setUser(s, { deleted_at: NOW }), false],
   ['a cut-off here came with it', (s) => cutOff(s, SIGNED_IN), false],

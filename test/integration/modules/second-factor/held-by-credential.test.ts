@@ -92,6 +92,7 @@ it.each([
   const person = await createPerson();
   const { browser, page } = await takeFirst(person);
   expect(page.heading).toBe('One more step');
+  expect(page.body.includes('Use your passkey instead')).toBe(takeFirst !== byPasskey);
   await remove(person);
   const reply = await browser.submit(page, STEP, { code: person.app.codeAt(clock.read()) });
   expect(reply.location?.includes('authToken=') ?? false).toBe(isAlive);

@@ -1,21 +1,20 @@
 /** A change of the second factor, and the second step of a sign-in, that wait for the same row. */
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
-import { showEmail } from '../../../../src/config/email-address.ts';
 import { LOCK_TIMEOUT_MS } from '../../../../src/database/pool/lock-isolation.ts';
-import { follow, tokenOf } from '../../../support/account-page.ts';
+import { tokenOf } from '../../../support/account-page.ts';
 import { SECOND } from '../../../support/clock.ts';
 import { LAYOUT } from '../../../support/database.ts';
 import { holdLock, waitForLockOf, waitForLockWaiters } from '../../../support/lock.ts';
-import { formOf, LoginBrowser, type LoginPage } from '../../../support/login-browser.ts';
+import { formOf, type LoginBrowser, type LoginPage } from '../../../support/login-browser.ts';
 import { LoginFixture } from '../../../support/login-fixture.ts';
 import {
   createPersonWithApp,
   finishSetUp,
+  openWithApp,
   reachStep,
   STEP,
   scanApp,
   type TestApp,
-  takeStep,
 } from '../../../support/second-factor.ts';
 import { adminClient, clientsOf, createTenant, type TestUser } from '../../../support/service.ts';
 
@@ -47,18 +46,6 @@ describe('during the second step', () => {
   const replace: Change = async (_, account) =>
     finishSetUp(fixture, account, await account.open('/account/second-factor/new'));
 
-  /** Returns a browser after a sign-in to the account page with two factors. */
-  async function openWithApp({ user, app }: Person): Promise<LoginBrowser> {
-    const browser = new LoginBrowser(service);
-    const choice = await follow(browser, await browser.submit(await browser.open('/account'), '/account/login'));
-    const codePage = await browser.submit(choice, '/login/email', { email: user.email });
-    const page = await browser.submit(codePage, '/login/code', { code: fixture.mailbox.codeFor(user.email) });
-    clock.advance(STEP_MS);
-    const account = await follow(browser, await takeStep(fixture, { browser, page, app }));
-    expect(account.heading).toBe(showEmail(user.email));
-    return browser;
-  }
-
   /** Resolves when so many statements wait for the row of the app, on connections that keep their places in the queue. */
   const areQueued = (count: number) =>
     LAYOUT === 'distributed'
@@ -78,7 +65,7 @@ describe('during the second step', () => {
     ['another app', replace],
   ] as const)('%s that comes first lets the code complete nothing', async (_, change) => {
     const person = await createPersonWithApp(fixture);
-    const account = await openWithApp(person);
+    const account = await openWithApp(fixture, person);
     const step = await reachStep(fixture, { user: person.user });
     clock.advance(STEP_MS);
     const code = person.app.codeAt(clock.read());
@@ -101,7 +88,7 @@ describe('during the second step', () => {
     ['a removal', remove, true],
   ] as const)('%s that comes second leaves the sign-in as it leaves others', async (_, change, lives) => {
     const person = await createPersonWithApp(fixture);
-    const account = await openWithApp(person);
+    const account = await openWithApp(fixture, person);
     const step = await reachStep(fixture, { user: person.user });
     clock.advance(STEP_MS);
     const lock = await holdLock(
