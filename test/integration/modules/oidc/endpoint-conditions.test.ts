@@ -150,14 +150,17 @@ describe('a form', () => {
   });
 
   it('must be one, or the request is invalid', async () => {
-    const { status, body } = await send('{}', { 'content-type': 'application/json' });
+    const { status, body } = await send('grant_type=none', { 'content-type': 'text/plain' });
     expect([status, JSON.parse(body).error]).toEqual([400, 'invalid_request']);
   });
 });
 
-test('whoever asks what a page may send, but is no page, is told the methods', async () => {
-  const headers = { 'access-control-request-method': 'POST' };
-  const reply = await request(service.url, { method: 'OPTIONS', path: '/oidc/token', headers });
+test.each<[string, string, Record<string, string>]>([
+  ['asks what a page may send, but is no page,', 'OPTIONS', { 'access-control-request-method': 'POST' }],
+  ['is a page, but asks nothing,', 'OPTIONS', { origin: 'https://page.test' }],
+  ['is a page with another method', 'GET', { origin: 'https://page.test', 'access-control-request-method': 'POST' }],
+])('whoever %s is told the methods', async (_, method, headers) => {
+  const reply = await request(service.url, { method, path: '/oidc/token', headers });
   expect([reply.status, reply.headers.allow]).toEqual([405, 'POST']);
 });
 

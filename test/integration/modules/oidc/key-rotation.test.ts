@@ -1,5 +1,7 @@
 /** Replicas with different keys, as they are while keys rotate, and with different clocks: everybody stays signed in until they sign out. */
 import { randomBytes } from 'node:crypto';
+import { rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import {
   createLocalJWKSet,
   createRemoteJWKSet,
@@ -9,10 +11,12 @@ import {
   jwtVerify,
 } from 'jose';
 import { afterAll, expect, test } from 'vitest';
+import { createTemporaryDirectory } from '../../../../src/testing/temporary-directory.ts';
 import { cloneDatabase } from '../../../support/database.ts';
 import { LoginBrowser } from '../../../support/login-browser.ts';
 import { createRsaJwk } from '../../../support/oidc.ts';
 import { createOidcTenant, getUserinfo, redeem, refresh, signInForCode } from '../../../support/oidc-client.ts';
+import { RecordedLog } from '../../../support/recorded-log.ts';
 import {
   createTestUser,
   PUBLIC_URL,
@@ -99,6 +103,24 @@ test('a client that has kept the key set reads it again when it meets the new ke
     expect(await jwtVerify((await signIn(at)).id_token ?? '', keys, expected)).toBeTruthy();
   }
   expect(replicas).toEqual([]);
+});
+
+test('a file of keys that has changed counts without a restart, and without one nothing is read', async () => {
+  const directory = await createTemporaryDirectory();
+  stack.defer(() => rm(directory, { recursive: true, force: true }));
+  const oidc = join(directory, 'keys.json');
+  await writeFile(oidc, JSON.stringify({ keys: [rsa.new, rsa.old] }));
+  const secrets = { ...like.secrets, oidcSigningKeys: [rsa.old], encryptionKeys: [encryption.old] };
+  const log = new RecordedLog('error');
+  const config = { secrets, keyFiles: { auth: undefined, encryption: undefined, oidc: undefined } };
+  stack.use(await log.start({ database, like, config }));
+  const watching = stack.use(
+    await startTestService({ database, like, config: { ...config, keyFiles: { ...config.keyFiles, oidc } } }),
+  );
+  const readIds = async () => (await readKeys(watching)).keys.map(({ kid }) => kid);
+  // Each file is read twice, a second apart.
+  await expect.poll(readIds, { timeout: 20_000 }).toEqual(['new', 'old']);
+  expect(log.lines).toEqual([]);
 });
 
 test('once the old key is removed, what it has signed is worth nothing', async () => {
