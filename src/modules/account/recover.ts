@@ -76,11 +76,12 @@ async function sendAddressCode(request: AccountRequest, { id, userId }: Recovery
     sendPage(context, 200, renderAddressCode({ ...view, entered }, created.email));
     sendAddressMail(request, created);
   } catch (error) {
+    if (!(error instanceof ServiceError)) throw error;
     askAgain(request, error);
   }
 }
 
-function askAgain(request: AccountRequest, error: unknown): void {
+function askAgain(request: AccountRequest, error: ServiceError): void {
   const view = recoverViewOf(request, ['link', 'code']);
   sendPage(request.context, 422, renderNewAddress({ ...view, alert: alertOf(request, error) }));
 }
@@ -97,10 +98,10 @@ async function readNewAddress(request: AccountRequest, { id, userId }: Recovery)
   try {
     return await requireAddressCode(call, parts.codes, browser, { userId, of: id }, { changeId, code });
   } catch (error) {
+    if (!(error instanceof ServiceError)) throw error;
     const email = await findNewAddress(call, browser, id, changeId);
-    const isOver = !email || (error instanceof ServiceError && error.reason === 'CODE_NOT_VALID');
     const view = { ...recoverViewOf(request, ['link', 'code', 'change']), alert: alertOf(request, error) };
-    if (isOver) askAgain(request, error);
+    if (!email || error.reason === 'CODE_NOT_VALID') askAgain(request, error);
     else sendPage(context, 422, renderAddressCode(view, email));
     return undefined;
   }
@@ -160,7 +161,7 @@ async function withLink(request: AccountRequest, step: Step): Promise<void> {
     if (!(error instanceof ServiceError)) throw error;
     if (error.reason === 'WRONG_CODE') return sendWrongDigits(request, error.figures.left);
     if (error.reason === 'USER_ALREADY_EXISTS') return askAgain(request, error);
-    if (error.reason !== 'RECOVERY_LINK_NOT_VALID') throw error;
+    // Of the links, no other refusal is left than that it is not valid.
     if (!(await isRepeated(request))) sendPage(context, 404, renderDeadLink(recoverViewOf(request)));
   }
 }
@@ -209,9 +210,7 @@ function recoverViewOf(request: AccountRequest, kept: readonly (typeof FIELDS)[n
   return { ...viewOf(request), recoverPath, entered: pickFields(request, ...kept) };
 }
 
-/** @throws the error if it is not one of the domain */
-function alertOf(request: AccountRequest, error: unknown): string {
-  if (!(error instanceof ServiceError)) throw error;
+function alertOf(request: AccountRequest, error: ServiceError): string {
   const { language } = viewOf(request);
   return alertFor(alertKeyOf(error), language, error.figures);
 }

@@ -85,13 +85,16 @@ export async function useRecovery(call: Call, { link, newEmail, browser, account
   return isHeld;
 }
 
-/** Moves the held login after every cut-off, or completes it if the second factor is too young to be asked. */
+/**
+ * Moves the held login after every cut-off, or completes it if the second factor is too young to be asked. Returns
+ * whether the login waits for it, which is the only refusal of `holdSignIn`.
+ */
 async function holdLogin(...firstStep: Parameters<typeof holdSignIn>): Promise<boolean> {
   try {
     await holdSignIn(...firstStep);
     return false;
   } catch (error) {
-    if (error instanceof ServiceError && error.reason === 'SECOND_FACTOR_NEEDED') return true;
+    if (error instanceof ServiceError) return true;
     throw error;
   }
 }
@@ -134,7 +137,10 @@ const useLink = statement('use_recovery_link', USED)`
     select id, email as former_email, wallet_address as former_wallet, ${nextEmailChange} as email_changed_at,
       ${newEmailTaken} as is_taken
     from users
-    where id = ${p.uuid('userId')} and ${isActiveUser} and ${isSameEmail(sql`email`)} for no key update
+    where ${isActiveUser} and ${isSameEmail(sql`email`)}
+      -- Equivalent: conjunct: whoever else has the address by now has no such link
+      and id = ${p.uuid('userId')}
+    for no key update
   ), used as (
     update recovery_links l set status = 'USED', ended_at = ${p.instant('now')}
     from owner
@@ -166,6 +172,7 @@ const useLink = statement('use_recovery_link', USED)`
     onBehalfBy: sql`created_by`,
   })},
   ${noticesOf(
+    // Equivalent: conjunct: both have the same user
     { ...toNotice(sql`r.email`), kind: 'recovered', from: sql`recovered r join used f on f.id = r.id` },
     {
       ...toNotice(sql`f.former_email`),
@@ -183,13 +190,17 @@ const useLink = statement('use_recovery_link', USED)`
       case when r.id is not null then ${p.text('ipAddress')} end,
       case when r.id is not null then ${p.text('userAgent')} end
     -- Who keeps a second factor may owe it: holdSignIn decides that.
-    from cutoff c left join recovered r on r.id = c.user_id and not r.has_second_factor
+    from cutoff c left join recovered r on not r.has_second_factor
+      -- Equivalent: conjunct: both have the same user
+      and r.id = c.user_id
   ), held as (
     insert into held_sign_ins (application_id, login_intent_id, user_id, method, browser_digest, proved_at,
       email_changed_at, expires_at)
     select ${p.uuid('accountId')}, ${p.uuid('linkId')}, r.id, ${method}, ${p.bytes('browserDigest')},
       c.cutoff_at + interval '1 ms', r.email_changed_at, ${p.instant('heldUntil')}
-    from cutoff c join recovered r on r.id = c.user_id and r.has_second_factor
+    from cutoff c join recovered r on r.has_second_factor
+      -- Equivalent: conjunct: both have the same user
+      and r.id = c.user_id
   ),
   ${messagesOf(
     userMessage('user.updated', sql`changed`),

@@ -68,6 +68,8 @@ it('are also in the rows of where the person is signed in, until the person may 
   expect(without.body).toContain(name);
   expect(linksOf(without, 'where')).toEqual({});
   await admin.updateApplication({ applicationId, initiateLoginUri: uri });
+  expect(linksOf(await browser.open('/account'))).toEqual({ [name]: uri });
   await restrict(service, applicationId);
-  expect(linksOf(await browser.open('/account'), 'where')).toEqual({});
+  const refused = await browser.open('/account');
+  expect([linksOf(refused, 'where'), linksOf(refused)]).toEqual([{}, {}]);
 });

@@ -1,13 +1,23 @@
 /** Who sees and changes nothing on the account page, and what a stranger can store there. */
-import { afterAll, expect, it } from 'vitest';
+import { afterAll, describe, expect, it, vi } from 'vitest';
+import { NetworkLimit } from '../../../../src/login-page/browser/network-limit.ts';
 import { beginSession, openAccount, tokenOf } from '../../../support/account-page.ts';
 import { HOUR } from '../../../support/clock.ts';
+import { request } from '../../../support/http.ts';
 import { LoginBrowser, textOf } from '../../../support/login-browser.ts';
 import { LoginFixture } from '../../../support/login-fixture.ts';
-import { adminClient, clientsOf, createTenant, createTestUser, type TestUser } from '../../../support/service.ts';
+import { enterDigits, makeRecoveryLink } from '../../../support/recovery.ts';
+import {
+  adminClient,
+  clientsOf,
+  createTenant,
+  createTestUser,
+  PUBLIC_URL,
+  type TestUser,
+} from '../../../support/service.ts';
 
 const fixture = await LoginFixture.open();
-const { clock, service, tenant } = fixture;
+const { clock, mailbox, service, tenant } = fixture;
 const { sql } = service.database;
 const admin = adminClient(service);
 afterAll(() => fixture.close());
@@ -131,6 +141,15 @@ it('a site can begin 100 logins, and then 360 an hour; looking at the page store
   expect((await elsewhere.submit(await elsewhere.open('/account'), '/account/login')).alert).toBe('');
 });
 
+it('a network that has begun too many logins of applications begins none here', async () => {
+  const browser = new LoginBrowser(service);
+  const page = await browser.open('/account');
+  const take = vi.spyOn(NetworkLimit.prototype, 'take').mockReturnValue(false);
+  const { alert } = await browser.submit(page, '/account/login');
+  take.mockRestore();
+  expect(alert).toContain('Too many sign-ins were begun here.');
+});
+
 it('a person who ends sessions of applications without any stores nothing', async () => {
   const user = await createTestUser(service);
   const known = await createTenant(service);
@@ -161,6 +180,40 @@ it('a person who ends a session twice stores its cut-offs and audit events once'
   expect(events.count).toBe(2);
 });
 
+it('a code page of nobody leads to the form, without the text of a stranger', async () => {
+  const { browser } = await openAccount(fixture, await createTestUser(service));
+  const redirectOf = async (problem: string) => {
+    const path = `/account/email/code?${new URLSearchParams({ change: 'x', problem })}`;
+    return (await request(service.url, { path, headers: { cookie: browser.cookie ?? '' } })).headers.location;
+  };
+  expect(await redirectOf('WRONG_CODE')).toBe('/account/email?problem=WRONG_CODE');
+  expect(await redirectOf('<b>')).toBe('/account/email');
+});
+
+it('a site has 50 tries at recovery links, from many networks', async () => {
+  const first = new LoginBrowser(service);
+  const page = await first.open('/recover');
+  const tryFrom = async (address: string) => {
+    const browser = new LoginBrowser(service, { address });
+    browser.cookie = first.cookie;
+    return (await browser.submit(page, '/recover', { link: 'x'.repeat(43) })).status;
+  };
+  for (let network = 1; network <= 50; network++) expect(await tryFrom(`203.0.113.${network}`)).toBe(404);
+  expect([await tryFrom('203.0.113.99'), await tryFrom('203.0.114.1')]).toEqual([429, 404]);
+});
+
+it('a refusal leads to its form with what it was about, and nothing else', async () => {
+  const { browser } = await openAccount(fixture, await createTestUser(service));
+  const token = tokenOf(await browser.open('/account/name'));
+  const redirectOf = async (fields: Record<string, string>) => {
+    const headers = { cookie: browser.cookie ?? '', 'content-type': 'application/x-www-form-urlencoded' };
+    const body = new URLSearchParams({ token, name: '', ...fields }).toString();
+    return (await request(service.url, { method: 'POST', path: '/account/name', headers, body })).headers.location;
+  };
+  expect(await redirectOf({})).toMatch(/^\/account\/name\?problem=\w+$/);
+  expect(await redirectOf({ provider: 'acme', change: '7' })).toMatch(/\?problem=\w+&provider=acme&change=7$/);
+});
+
 it('a person can make 60 changes at once, and then one a minute', async () => {
   const user = await createTestUser(service, { name: 'Ada' });
   const { browser } = await openAccount(fixture, user);
@@ -168,7 +221,44 @@ it('a person can make 60 changes at once, and then one a minute', async () => {
   const change = async (name: string) => (await browser.post('/account/name', { token, name })).alert;
   for (let turn = 0; turn < 60; turn++) expect(await change(`Ada ${turn}`)).toBe('');
   expect(await change('Eve')).toBe('Too many attempts. Please wait a minute.');
-  expect((await browser.open('/account')).heading).toBe('Ada 59');
+  const ended = await browser.post('/account/sessions/end', { token, application: tenant.id });
+  expect(ended).toMatchObject({ heading: 'Ada 59', alert: 'Too many attempts. Please wait a minute.' });
   clock.advance(HOUR / 60);
   expect(await change('Ada')).toBe('');
+});
+
+describe('what fails in Usher', () => {
+  it('is no refusal of a change', async () => {
+    const { browser } = await openAccount(fixture, await createTestUser(service, { name: 'Ada' }));
+    const form = await browser.open('/account/name');
+    await sql`alter table users add constraint fails check (name <> 'Fails') not valid`;
+    expect((await browser.submit(form, '/account/name', { name: 'Fails' })).status).toBe(500);
+    await sql`alter table users drop constraint fails`;
+    expect((await browser.submit(form, '/account/name', { name: 'Fails' })).heading).toBe('Fails');
+  });
+
+  it('is no refusal of the link that stops a recovery, which still works later', async () => {
+    const user = await createTestUser(service);
+    await makeRecoveryLink(service, user, ['ADDRESS']);
+    const findNotice = () => mailbox.mails.find(({ to, kind }) => to === user.email && kind === 'recovery notice');
+    await expect.poll(findNotice).toBeDefined();
+    const browser = new LoginBrowser(service);
+    const question = await browser.open((findNotice()?.link?.url ?? '').slice(PUBLIC_URL.length));
+    await sql`alter table recovery_links add constraint fails check (status <> 'STOPPED') not valid`;
+    expect((await browser.submit(question, '/account/recovery')).status).toBe(500);
+    await sql`alter table recovery_links drop constraint fails`;
+    expect((await browser.submit(question, '/account/recovery')).heading).toBe('The recovery is stopped');
+  });
+
+  it('is no refusal of the new address of a recovery', async () => {
+    const made = await makeRecoveryLink(service, await createTestUser(service), ['ADDRESS']);
+    const browser = new LoginBrowser(service);
+    const page = await enterDigits(browser, made);
+    await sql`alter table login_codes add constraint fails check (email <> 'fails@new.test') not valid`;
+    expect((await browser.submit(page, '/recover/address', { email: 'fails@new.test' })).status).toBe(500);
+    await sql`alter table login_codes drop constraint fails`;
+    expect((await browser.submit(page, '/recover/address', { email: 'works@new.test' })).heading).toBe(
+      'Check your e-mail',
+    );
+  });
 });

@@ -63,6 +63,7 @@ async function post(browser: LoginBrowser, path: string, fields: Record<string, 
 
 async function signOut(browser: LoginBrowser): Promise<void> {
   expect(await post(browser, '/account/logout')).toMatchObject(SIGNED_OUT);
+  expect(browser.cookie).not.toMatch(/usher-account=./);
 }
 
 const WAYS_OUT: [name: string, leave: (browser: LoginBrowser, user: TestUser) => Promise<unknown>][] = [
@@ -147,7 +148,7 @@ describe('the answer to a sign-in', () => {
     const { browser, visited } = await open(user);
     const back = await browser.open(visited.code);
     expect(back).toMatchObject({ status: 200, heading: user.email, alert: '' });
-    expect(await browser.open(visited.return)).toMatchObject({ status: 200, heading: user.email });
+    expect(await browser.open(visited.return)).toMatchObject({ status: 200, heading: user.email, alert: '' });
   });
 
   it('has another state each time, so that no earlier address fits', async () => {
@@ -168,6 +169,12 @@ describe('the answer to a sign-in', () => {
       const { visited } = await complete(user, browser, tab);
       expect(await browser.open(visited.return)).toMatchObject({ heading: user.email, alert: '' });
     }
+  });
+
+  it('of nobody opens nothing, and says so', async () => {
+    const { browser, visited } = await signIn(await createTestUser(service));
+    const forged = await browser.open(visited.return.replace(/authToken=[^&]*/, 'authToken=x'));
+    expect(forged).toMatchObject({ ...SIGNED_OUT, alert: expect.stringMatching(/./) });
   });
 
   it('of a cancelled login leads back to the page without an alert', async () => {

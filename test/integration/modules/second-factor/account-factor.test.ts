@@ -173,6 +173,18 @@ describe('the set-up', () => {
     expect(await factorOf(user.id)).toBeUndefined();
   });
 
+  it('leads to another sign-in once something has ended this one, and says so where Usher fails', async () => {
+    const { user, browser, ...asked } = await fixture.askForCode({ of: strict });
+    const page = await asked.enter(asked.code);
+    const enter = () => browser.submit(page, `${STEP}/new`, { code: scanApp(page).codeAt(clock.read()) });
+    await sql`alter table totp_secrets add constraint fails check (false) not valid`;
+    expect((await enter()).status).toBe(500);
+    await sql`alter table totp_secrets drop constraint fails`;
+    await admin.endUserSessions({ userId: user.id });
+    expect((await enter()).heading).toContain('Sign in to');
+    expect(await factorOf(user.id)).toBeUndefined();
+  });
+
   it('of no login leads to the choice of how to sign in', async () => {
     const { browser } = await fixture.arrive();
     for (const intent of ['', 'x', crypto.randomUUID()]) {
@@ -206,6 +218,13 @@ describe('the set-up', () => {
     const [login] = await sql`select completed_at, authenticated_at from login_intents where id = ${intent}`;
     expect(login?.completed_at.getTime() - login?.authenticated_at.getTime()).toBeGreaterThan(4 * MINUTE);
   });
+});
+
+it('the second step is not asked any more for a login that another page has completed', async () => {
+  const { user } = await createPersonWithApp(fixture);
+  const { browser, login } = await reachStep(fixture, { user });
+  await admin.completeLogin({ loginIntentId: login.loginIntentId, userId: user.id });
+  expect((await browser.open(`${STEP}?intent=${login.loginIntentId}`)).heading).not.toBe('One more step');
 });
 
 describe('somebody without recovery codes', () => {

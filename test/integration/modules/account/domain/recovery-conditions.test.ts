@@ -34,6 +34,7 @@ const NOT_VALID = 'RECOVERY_LINK_NOT_VALID';
 const ACCOUNT_URL = 'https://usher.test/account';
 
 let woken = 0;
+const counted: string[] = [];
 const notices = { toLanguage: () => 'en', wake: () => void woken++ };
 
 function callOf({ sendsMails = true, meanwhile = {} }: Readonly<{ sendsMails?: boolean; meanwhile?: Meanwhile }> = {}) {
@@ -43,7 +44,8 @@ function callOf({ sendsMails = true, meanwhile = {} }: Readonly<{ sendsMails?: b
     await meanwhile[statement.name]?.();
     return rows;
   };
-  return { run, now: NOW, ...(sendsMails && { notices }) };
+  const count = (name: string) => void counted.push(name);
+  return { run, now: NOW, count, ...(sendsMails && { notices }) };
 }
 /** What runs after the statement of a name. */
 type Meanwhile = Readonly<Record<string, () => PromiseLike<unknown>>>;
@@ -143,6 +145,7 @@ describe('a spoken code', () => {
   test('may be wrong four times', async () => {
     const [scene, other] = [await createScene(), await createScene()];
     woken = 0;
+    counted.length = 0;
     for (const left of [4, 3, 2, 1]) {
       await expect(speak(scene, '00000000')).rejects.toMatchObject({ reason: 'WRONG_CODE', figures: { left } });
       expect(await linkOf(scene)).toMatchObject({ attempts: 5 - left, status: 'OPEN', ended_at: null });
@@ -153,7 +156,7 @@ describe('a spoken code', () => {
     expect(await linkOf(scene)).toMatchObject({ attempts: 5, status: 'FAILED', ended_at: NOW });
     expect(await reasonOf(speak(scene, CODE))).toBe(NOT_VALID);
     expect(await linkOf(other)).toMatchObject({ attempts: 0, status: 'OPEN' });
-    expect(woken).toBe(1);
+    expect([woken, counted]).toEqual([1, Array(5).fill('wrong_codes')]);
     const stored = await sql`select kind, recipient from notices where user_id = any(${[scene.user, other.user]})`;
     expect(stored).toEqual([{ kind: 'recoveryFailed', recipient: scene.email }]);
   });
@@ -225,7 +228,8 @@ describe('the use of a link', () => {
     await setLink(scene, { removes: REMOVALS.filter((each) => each === what) });
     await settle(scene);
     await settle(other);
-    await use(scene, what === 'ADDRESS' ? { newEmail: `new.${scene.email}` } : {});
+    const { isHeld } = await use(scene, what === 'ADDRESS' ? { newEmail: `new.${scene.email}` } : {});
+    expect(isHeld).toBe(what !== 'SECOND_FACTOR');
     expect(await listLeft(scene)).toEqual(ALL.filter((each) => ![...removed, 'code', 'origin'].includes(each)));
     expect(await listLeft(other)).toEqual(ALL);
     expect(await userOf(scene)).toMatchObject({
@@ -325,6 +329,7 @@ describe('the use of a link', () => {
       user_id: null,
       answer_digest: null,
       ip_address: null,
+      user_agent: null,
     });
     expect(await sql`select * from held_sign_ins where user_id = ${scene.user}`).toMatchObject([
       { login_intent_id: scene.id, method: 'recovery', browser_digest: browser.digest },
