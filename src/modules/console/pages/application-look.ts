@@ -62,10 +62,9 @@ async function renderLogo(
   title: string,
 ): Promise<Html> {
   const uri = await readLogoUri(call, application, theme);
-  const none =
-    theme === 'dark' && application.logoDigest
-      ? 'None: dark pages show the light logo on white.'
-      : 'None: pages show the name of the application.';
+  const none = application.logoDigest
+    ? 'None: dark pages show the light logo on white.'
+    : 'None: pages show the name of the application.';
   const remove = renderForm(
     `/applications/${application.id}/logo`,
     html`<button class="second" name="remove" value="${theme}">Remove<span class="hide"> the logo of ${title}</span></button>`,
@@ -164,6 +163,7 @@ async function withLogos(call: Call, details: ApplicationDetails, language: Lang
   );
   const load = async (theme: 'light' | 'dark', logo: PageApplication['logo']) => {
     const path = await readLogoUri(call, details, theme);
+    // Equivalent: condition: one is there with the other
     return logo && path !== undefined ? { ...logo, path } : undefined;
   };
   return {

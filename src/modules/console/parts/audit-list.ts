@@ -58,7 +58,8 @@ function idsOf(events: readonly AuditEvent[]): Record<Named, Set<string>> {
     const [, kind] = describeAction(action);
     if (kind === 'any') for (const each of ['user', 'application', 'key', 'group'] as const) add(each, resource);
     else if (kind !== 'text' && kind !== 'passkey') add(kind, resource);
-    add('application', applicationId);
+    if (applicationId !== NO_APPLICATION && !OWN_APPLICATION_IDS.includes(applicationId))
+      add('application', applicationId);
   }
   return ids;
 }

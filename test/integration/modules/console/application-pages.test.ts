@@ -167,6 +167,11 @@ describe('API keys', () => {
     });
   });
 
+  test('are created by those who may, below the list', async () => {
+    expect((await browser.open(`${path}/keys`)).text).toMatch(/Create a key\s?Name.*Works until \(UTC\)/);
+    expect((await viewer.open(`${path}/keys`)).text).not.toContain('Create a key');
+  });
+
   test('are asked about by their own names, in capitals, too', async () => {
     const [one, other] = [await keyOf('one'), await keyOf('other')];
     const headingOf = async (id: string) => (await browser.open(`${path}/keys/${id}/rotate`)).heading;

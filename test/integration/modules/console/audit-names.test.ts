@@ -2,9 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, expect, onTestFinished, test } from 'vitest';
 import { Database } from '../../../../src/database/pool/database.ts';
-import { NO_APPLICATION } from '../../../../src/database/schema/audit-schema.ts';
 import { listAuditEvents } from '../../../../src/domain/audit/list-audit-events.ts';
-import { OWN_APPLICATION_IDS } from '../../../../src/domain/core/own-applications.ts';
 import { PageTokens } from '../../../../src/domain/pages/list.ts';
 import { ACTIONS } from '../../../../src/login-page/actions.ts';
 import { createPartActions } from '../../../../src/login-page/offer/page-offer.ts';
@@ -17,7 +15,7 @@ import { openSampledConsole } from '../../../support/console-samples.ts';
 import { countStatements } from '../../../support/count-statements.ts';
 import { textOf } from '../../../support/login-browser.ts';
 import { OPERATIONS } from '../../../support/operations.ts';
-import { createTestUser, testConfig } from '../../../support/service.ts';
+import { testConfig } from '../../../support/service.ts';
 
 const { fixture, samples, browser } = await openSampledConsole(OPERATORS.viewer);
 const { sql, url } = fixture.service.database;
@@ -31,21 +29,13 @@ interface Given {
   readonly action: string;
   readonly resource: string;
   readonly at: string;
-  readonly applicationId?: string;
-  readonly onBehalfBy?: string;
-  /** Whether it came with a request from an address. */
-  readonly isCalled?: boolean;
 }
 
 /** Stores an event at an instant that no other event of this file has. */
-async function insert(given: Given): Promise<void> {
-  const { actorType, actor = '', action, resource, at, applicationId = a, onBehalfBy = null, isCalled = true } = given;
-  const [ipAddress, requestId] = isCalled ? ['203.0.113.7', 'request-1'] : ['', ''];
+async function insert({ actorType, actor = '', action, resource, at }: Given): Promise<void> {
   await sql`
-    insert into audit_events (application_id, occurred_at, id, actor_type, actor, action, resource, ip_address,
-      request_id, on_behalf_by)
-    values (${applicationId}, ${at}, gen_random_uuid(), ${actorType}, ${actor}, ${action}, ${resource}, ${ipAddress},
-      ${requestId}, ${onBehalfBy})`;
+    insert into audit_events (application_id, occurred_at, id, actor_type, actor, action, resource, ip_address, request_id)
+    values (${a}, ${at}, gen_random_uuid(), ${actorType}, ${actor}, ${action}, ${resource}, '203.0.113.7', 'request-1')`;
 }
 
 /** Returns the rows between two days: the text that is seen, and the text behind it. */
@@ -115,123 +105,6 @@ test('what has no name has its ID, shortened', async () => {
     `10:00:00${short} Deleted a user Shop`,
     `09:00:00Somebody Added a passkey ${short} Shop`,
   ]);
-});
-
-const grace = await createTestUser(fixture.service, { name: 'Grace Hopper' });
-const [USHER, NOWHERE] = [OWN_APPLICATION_IDS[0] ?? '', NO_APPLICATION];
-
-/** What is seen of an event, its facts, and whether it names what it was done on. */
-test.each<[string, Omit<Given, 'at'>, string, Record<string, string | undefined>]>([
-  [
-    'an operator changes somebody else',
-    { actorType: 'console', actor: grace.id, action: 'AdminService/UpdateUser', resource: u },
-    'Grace Hopper Changed a user Ada Lovelace Shop',
-    { 'On what': `Ada Lovelace · ${u} Copy ${u} · Open`, 'On behalf': undefined },
-  ],
-  [
-    'an operator signs in',
-    { actorType: 'console', actor: u, action: 'AuthService/ExchangeToken', resource: u, applicationId: USHER },
-    'Ada Lovelace Began a session Usher',
-    {
-      Who: `Ada Lovelace · ${samples.email} · ${u} Copy ${u} · Everything by this actor`,
-      Application: `Usher · ${USHER} Copy ${USHER}`,
-    },
-  ],
-  [
-    'somebody signs in for a person',
-    { actorType: 'login_page', action: 'POST /login/code', resource: u, onBehalfBy: 'support' },
-    'Ada Lovelace Signed in by code Shop',
-    { Who: 'At the login page', 'On behalf': 'by support', Application: `Shop · ${a} Copy ${a}` },
-  ],
-  [
-    'a key with a name',
-    { actorType: 'api_key', actor: k, action: 'EventService/CheckIn', resource: 'door' },
-    `Key ${samples.keyName} Checked somebody in door Shop`,
-    {
-      Who: `Key ${samples.keyName} · ${k} Copy ${k} · Everything by this actor`,
-      // The search finds no attendees.
-      'On what': 'door Copy door',
-      From: '203.0.113.7',
-      Request: 'request-1 Copy request-1',
-    },
-  ],
-  [
-    'an admin key that is called as what it changes',
-    { actorType: 'admin_key', actor: 'deploy', action: 'EventService/CreateEvent', resource: 'deploy' },
-    'Admin key deploy Created an event Shop',
-    { 'On what': 'deploy Copy deploy · Open' },
-  ],
-  [
-    'a file, for no application and by no request',
-    {
-      actorType: 'file',
-      actor: 'apps.json',
-      action: 'AdminService/CreateGroup',
-      resource: samples.params.g,
-      applicationId: NOWHERE,
-      isCalled: false,
-    },
-    'The file apps.json Created a group Editors',
-    { Application: undefined, From: undefined, Request: undefined },
-  ],
-  [
-    'an application that Usher changes is not named twice',
-    { actorType: 'usher', action: 'AdminService/UpdateApplication', resource: a },
-    'Usher Changed an application Shop',
-    { Who: 'Usher', Application: undefined },
-  ],
-  [
-    'on nothing',
-    { actorType: 'usher', action: 'FutureService/Rest', resource: '' },
-    'Usher Rest Shop',
-    { 'On what': undefined },
-  ],
-  [
-    'an action of another version, on a person',
-    { actorType: 'usher', action: 'FutureService/PaintWall', resource: u },
-    'Usher Paint wall Ada Lovelace Shop',
-    {},
-  ],
-  [
-    'an event that has the ID of a person',
-    { actorType: 'usher', action: 'EventService/CreateEvent', resource: u },
-    `Usher Created an event ${u} Shop`,
-    { 'On what': `${u} Copy ${u} · Open` },
-  ],
-])('an event is in words: %s', async (_, given, seen, facts) => {
-  await sql`delete from audit_events where occurred_at = '2026-02-15T10:00:00Z'`;
-  await insert({ ...given, at: '2026-02-15T10:00:00Z' });
-  const page = await browser.open('/audit?since=2026-02-15&until=2026-02-16');
-  const [, row = ''] = /<summary><time.*?<\/time>(.*?)<\/summary>/s.exec(page.body) ?? [];
-  expect(textOf(row).replace(/\s+/g, ' ').trim()).toBe(seen);
-  expect(page.facts).toMatchObject(
-    Object.fromEntries(Object.entries(facts).filter(([, value]) => value !== undefined)),
-  );
-  for (const [name, value] of Object.entries(facts)) expect(name in page.facts).toBe(value !== undefined);
-  // What is not there has no place either.
-  for (const [, content] of row.matchAll(/<span class="(?:object|soft)">(.*?)<\/span>/g))
-    expect(textOf(content)).not.toBe('');
-});
-
-test('the page of a person does not name the person in each row', async () => {
-  await insert({
-    actorType: 'console',
-    actor: k,
-    action: 'AdminService/UpdateUser',
-    resource: u,
-    at: '2099-01-01T00:00:00Z',
-  });
-  const { body } = await browser.open(`/users/${u}`);
-  const [, row = ''] = /<summary><time datetime="2099-01-01.*?<\/time>(.*?)<\/summary>/s.exec(body) ?? [];
-  expect(textOf(row)).toContain('Changed a user');
-  expect(row).not.toContain('class="object"');
-});
-
-test('an operator without a name is not named twice', async () => {
-  const { id, email } = await createTestUser(fixture.service);
-  await insert({ actorType: 'console', actor: id, action: 'demo', resource: '', at: '2026-02-16T10:00:00Z' });
-  const { facts } = await browser.open('/audit?since=2026-02-16&until=2026-02-17');
-  expect(facts.Who).toBe(`${email} · ${id} Copy ${id} · Everything by this actor`);
 });
 
 test('names are those of the IDs that are asked for, and no others', async () => {

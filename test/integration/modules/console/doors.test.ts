@@ -337,6 +337,11 @@ test('what was checked is added in calls of 500, without lines that are refused 
   expect(await readAttendees()).toHaveLength(50);
 });
 
+test('an event is created below the list, by its ID', async () => {
+  const { text } = await browser.open(`/applications/${fixture.tenant.id}/events`);
+  expect(text).toMatch(/Create an event\s?Event ID.*Name/);
+});
+
 test('nobody is added to an event that there is not', async () => {
   const form = `/applications/${fixture.tenant.id}/events/none/attendees/import`;
   expect((await browser.open(form)).status).toBe(404);

@@ -181,7 +181,8 @@ test('what is not set up has no place, and the settings that an operator has spo
   expect(text).not.toContain('API keys end soon');
   const outdated = 'OPERATORS_FILE could not be read, see the log';
   await writeFile(fixture.operatorsFile, 'nobody');
-  await expect.poll(async () => (await browser.open('/health')).facts.Operators).toBe(`3 Outdated: ${outdated}`);
+  const readOperators = async () => (await browser.open('/health')).facts.Operators;
+  await expect.poll(readOperators, { timeout: 30_000 }).toBe(`3 Outdated: ${outdated}`);
   expect((await browser.open('/health')).text).toContain(`Health ${outdated}. E-mail`);
 });
 
@@ -203,7 +204,7 @@ test('a Postgres that takes no writes, or does not answer, is not well', async (
   using ping = vi.spyOn(Database.prototype, 'ping').mockRejectedValue(new Error('read only'));
   using readTime = vi.spyOn(Database.prototype, 'readTime').mockRejectedValue(new Error('no answer'));
   // Readiness is asked for once in a while.
-  await expect.poll(async () => (await browser.open('/health')).facts.Ready).toBe('no');
+  await expect.poll(async () => (await browser.open('/health')).facts.Ready, { timeout: 30_000 }).toBe('no');
   const { text, facts } = await browser.open('/health');
   expect(text).toMatch(/This replica is not ready\. ?Postgres does not answer\. ?Postgres takes no writes\. E-mail/);
   expect(facts).toMatchObject({ Answers: 'no', 'Takes writes': 'no' });

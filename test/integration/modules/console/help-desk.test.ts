@@ -110,7 +110,8 @@ test('lets in to any application by name, by what tells it apart, by client ID a
   const oldest = await create('The oldest');
   // More than a list of the newest would have.
   for (let at = 0; at < 101; at++) await create(`Later ${at}`);
-  const [twin, other, byId] = [
+  const [plan, twin, other, byId] = [
+    await create('Plan (b) for all'),
     await create('Twin'),
     await create('TWIN', 'https://other.test/x'),
     await create('By its ID'),
@@ -121,6 +122,7 @@ test('lets in to any application by name, by what tells it apart, by client ID a
     browser.submit(await browser.open(path), `${path}/applications`, { applicationId: typed });
   for (const [typed, application] of [
     [' the oldest', oldest],
+    ['plan (b)', plan],
     ['twin (t.test)', twin],
     [other?.clientId, other],
     [byId?.id, byId],
@@ -135,7 +137,7 @@ test('lets in to any application by name, by what tells it apart, by client ID a
   };
   const severally = { status: 422, kept: 'Twin', wrong: expect.stringContaining('fits several') };
   expect(await refused('Twin')).toMatchObject(severally);
-  for (const typed of ['Nothing', crypto.randomUUID(), 'client_x', '%'])
+  for (const typed of ['Nothing', crypto.randomUUID(), 'client_x', '%', 'The oldest (x.test)'])
     expect(await refused(typed)).toMatchObject({ status: 422, kept: typed, wrong: 'Application not found' });
 });
 

@@ -129,6 +129,7 @@ describe('the preview of the login page', () => {
     expect(await preview()).not.toContain('action="/login/email"');
     await updateApplication({ applicationId, loginMethods: ['email'], requiredAssurance: 'PHISHING_RESISTANT' });
     expect(await preview()).not.toContain('action="/login/email"');
+    expect(await preview()).toContain('accepts only a passkey that checks');
     await updateApplication({ applicationId, requiredAssurance: 'ANY' });
     expect(await preview()).toContain('action="/login/email"');
   });

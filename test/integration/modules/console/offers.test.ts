@@ -88,10 +88,10 @@ test('a team begins with its applications, where it sees who may sign in', async
 test('a team is told of an outage, and not that it has no applications', async () => {
   const browser = await fixture.signIn(TEAM);
   const { sql } = fixture.service.database;
-  await sql`alter table applications rename to applications_away`;
+  await sql`alter table applications rename column terms_uri to terms_uri_away`;
   const { status } = await browser
     .open('/applications')
-    .finally(() => sql`alter table applications_away rename to applications`);
+    .finally(() => sql`alter table applications rename column terms_uri_away to terms_uri`);
   expect(status).toBeGreaterThanOrEqual(500);
 });
 

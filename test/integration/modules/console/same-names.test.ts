@@ -82,6 +82,11 @@ test('offers and filters take what tells them apart', async () => {
   }
 });
 
+test('a text that is longer than any name is refused, and has no offers', async () => {
+  const status = async (length: number) => (await browser.open(`/offers?of=user&q=${'x'.repeat(length)}`)).status;
+  expect([await status(255), await status(256)]).toEqual([200, 400]);
+});
+
 test('the account page', async () => {
   const { labels, tenants } = await createTwins(login.service);
   const person = await createTestUser(login.service);

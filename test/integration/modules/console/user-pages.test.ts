@@ -84,13 +84,13 @@ describe('the applications of a user', () => {
 
   test('are ten on the page of the user, and all on a page of their own', async () => {
     const { id } = await createTestUser(service);
-    const let_in = async (name: string) =>
+    const letIn = async (name: string) =>
       admin.addApplicationUser({ applicationId: (await open(name, true)).id, userId: id });
-    for (let at = 0; at < 10; at++) await let_in(`First ${at}.`);
+    for (let at = 0; at < 10; at++) await letIn(`First ${at}.`);
     const shownIn = ({ body }: { body: string }) => body.match(/<strong><a [^>]*><bdi>(First|Later) /g)?.length;
     const ten = await browser.open(`/users/${id}`);
     expect([shownIn(ten), isLinked(ten.body, 'All applications')]).toEqual([10, false]);
-    await let_in('Later 10.');
+    await letIn('Later 10.');
     const more = await browser.open(`/users/${id}`);
     expect([shownIn(more), isLinked(more.body, 'All applications')]).toEqual([10, true]);
     const all = await browser.open(`/users/${id}/applications`);
