@@ -8,7 +8,6 @@ import { DAY_MS, type ExpiringRows } from '../database/schema/table-facts.ts';
 import { TABLES } from '../database/schema/tables.ts';
 import { nullable, p, type RowOfType, statement, t } from '../database/sql/template.ts';
 import { ownApplicationIds } from '../domain/core/own-applications.ts';
-import { DELETED_EVENT_DAYS } from '../domain/events/attendee.ts';
 import { pause } from '../pause.ts';
 
 /**
@@ -42,6 +41,9 @@ export function pauseAfterBatch(size: number, elapsedMs: number): number {
 }
 
 const [BATCH = 0] = BATCH_SIZES;
+
+/** How long the attendees of a deleted event stay. */
+const DELETED_EVENT_DAYS = 30;
 
 /** Events by their deletion. The events stay, so that their IDs are not used again. */
 const DELETED_LISTS = {

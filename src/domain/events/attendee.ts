@@ -8,8 +8,6 @@ export const MAX_ATTENDEES = 100_000;
 export const MAX_CHANGED_ATTENDEES = 500;
 /** How long a deleted attendee stays, so that copies learn of it. */
 export const DELETED_DAYS = 14;
-/** How long the attendees of a deleted event stay. */
-export const DELETED_EVENT_DAYS = 30;
 
 const { attendeeId, label, isBlocked, isDeleted, version, changedAt } = attendees;
 export const attendeeColumns = { attendeeId, label, isBlocked, isDeleted, version, changedAt };

@@ -186,8 +186,11 @@ export function selectPage<const Type extends TableRowType>(
   const table = sql.raw(getTableName(at.table));
   const rows = among
     ? sql`select ${select} from (select * ${sortedAfter(order, among)} limit ${maxRead}) as ${table} ${join}
+    -- Equivalent: limit: a page takes no more rows than it wants
     where ${where} order by ${at} desc, ${id} desc limit ${isPlannedAnew ? limit : maxPageLimit}`
-    : sql`select ${select} ${sortedAfter(order, where, join)} limit ${isPlannedAnew ? limit : maxPageLimit}`;
+    : // Equivalent: limit: a page takes no more rows than it wants
+      sql`select ${select} ${sortedAfter(order, where, join)} limit ${isPlannedAnew ? limit : maxPageLimit}`;
+  // Equivalent: guard: the same rows, but Postgres would plan for more
   if (isPlannedAnew) return statement(name, columns)`${rows}`;
   return statement(name, columns)`
     select * from (${rows}) as page order by ${sql.raw(newestFirst.join(', '))}
@@ -208,7 +211,9 @@ function selectLastRead<Type extends TableRowType>(name: string, { columns, orde
   // The positions of rows need no other columns.
   const keys = Object.fromEntries(keysOf({ columns, order }).map((key) => [key, columns[key]])) as unknown as Type;
   return statement(name, keys)`
-    select ${columnsOf(keys)} ${sortedAfter(order, among)} limit 1 offset ${maxRead} - 1`;
+    select ${columnsOf(keys)} ${sortedAfter(order, among)}
+    -- Equivalent: limit: the first one counts
+    limit 1 offset ${maxRead} - 1`;
 }
 
 function keysOf<Type extends TableRowType>({ columns, order }: Pick<PageParts<Type>, 'columns' | 'order'>) {
@@ -242,7 +247,6 @@ export async function readPage<Row>(
   const parameters = { afterAt: after.at, afterId: after.id, limit: size + 1 };
   const found = await select(parameters);
   const rows = found.slice(0, size);
-  const last = rows.at(-1);
-  const reached = last && found.length > size ? positionOf(last) : await findReached?.(parameters);
+  const reached = found.length > size ? positionOf(rows.at(-1) as Row) : await findReached?.(parameters);
   return { rows, nextPageToken: reached ? tokens.seal(reached, scope) : '' };
 }

@@ -75,7 +75,7 @@ export async function useSecondFactor<Row extends { readonly isRight: boolean }>
 }
 
 function isCode(digits: string): boolean {
-  return digits.length === TOTP_DIGITS && /^\d+$/.test(digits);
+  return digits.length === TOTP_DIGITS;
 }
 
 /** Returns the ID of the app, and the time step of the code. By the clock of Postgres, which all replicas share. */
@@ -103,7 +103,7 @@ export const usedFactor = sql`app_used as (
   ), counting as (
     select user_id from totp_secrets where user_id = ${p.uuid('userId')} and ${isCounting(sql`counts_from`)}
   ), code_used as (
-    delete from recovery_codes c using live join counting on counting.user_id = live.user_id
+    delete from recovery_codes c using live cross join counting
     where c.user_id = ${p.uuid('userId')} and c.digest = ${p.bytes('digest')}
     returning c.user_id
   ), factor as (

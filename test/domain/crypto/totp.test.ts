@@ -26,6 +26,10 @@ it.each([
   expect(findTotpStep(SECRET, computeTotp(SECRET, 100 + steps), new Date(100 * 30_000))).toBe(found);
 });
 
+it.each(['', '12345', '1234567'])('takes no code of another length: %j', (code) => {
+  expect(findTotpStep(SECRET, code, new Date())).toBeUndefined();
+});
+
 it('writes and reads Base32', () => {
   expect(encodeBase32(SECRET)).toBe('GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ');
   expect(decodeBase32('gezd gnbv-gy3tqojqGEZDGNBVGY3TQOJQ')).toEqual(SECRET);

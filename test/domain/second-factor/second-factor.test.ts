@@ -125,6 +125,8 @@ describe('a try', () => {
     const person = await createPerson();
     const { used } = await enter(person, ofApp(person.right()));
     expect(used).toEqual([{ factorId: person.id, step: expect.any(Number), digest: null }]);
+    // Pasted with words that make it as long as a recovery code.
+    expect((await enter(person, ofApp(`abcde${person.right()}fghjk`))).used).toEqual(used);
     const [code = ''] = person.codes;
     expect((await enter(person, recovery(code))).used).toEqual([
       { factorId: null, step: null, digest: digestRecoveryCode(person.userId, code) },
@@ -183,6 +185,13 @@ describe('a try', () => {
     expect(await noticesOf(person)).toEqual([]);
     const [code = ''] = person.codes;
     expect((await enter(person, recovery(code), { isRight: false })).outcome).toBe('WRONG_SECOND_FACTOR');
+  });
+
+  it('of an app whose secret cannot be read is wrong', async () => {
+    const person = await createPerson();
+    const sealed = cipher.encrypt('0', { applicationId: person.userId, id: person.id });
+    await sql`update totp_secrets set sealed = ${sealed} where user_id = ${person.userId}`;
+    expect(await enter(person, ofApp(person.right()))).toMatchObject({ outcome: 'WRONG_SECOND_FACTOR', used: [] });
   });
 
   it('of somebody without an app is wrong', async () => {

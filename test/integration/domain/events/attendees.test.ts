@@ -58,7 +58,7 @@ describe('the list', () => {
     ],
     [
       'keeps the label of who has come, and left',
-      ({ come, undo }) => come('ada', { alreadyAdmitted: true }).then(() => undo('ada')),
+      ({ come, undo }) => come('ada', { alreadyAdmitted: true }, -1).then(() => undo('ada')),
       { ...ADA, checkedInAt: null },
     ],
     [

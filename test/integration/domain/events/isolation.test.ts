@@ -64,8 +64,8 @@ describe('another event with the same attendees keeps all it has', () => {
   const changes: readonly [string, rules: Fields, change: (event: OpenEvent) => Promise<unknown>][] = [
     ['of a change of the list', {}, ({ put }) => put({ attendeeId: 'ada', label: 'New', isBlocked: true })],
     ['of a removal', {}, ({ remove }) => remove('ada', 'grace')],
-    ['of an undo', {}, ({ undo }) => undo('ada')],
-    ['of an undo at one with a capacity', { capacity: 3 }, ({ undo }) => undo('ada')],
+    ['of an undo', {}, async ({ undo }) => expect(await undo('ada')).toBe('done')],
+    ['of an undo at one with a capacity', { capacity: 3 }, async ({ undo }) => expect(await undo('ada')).toBe('done')],
     ['of a scan', { capacity: 3 }, ({ scan }) => scan([{ attendeeId: 'grace', scanId }])],
     ['of an update', { capacity: 3 }, ({ update }) => update({ name: 'New', capacity: null })],
     ['of a deletion', {}, ({ end }) => end()],

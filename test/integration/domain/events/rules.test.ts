@@ -2,7 +2,9 @@
 import { randomUUID } from 'node:crypto';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { createEvent } from '../../../../src/domain/events/create-event.ts';
-import { HOUR, NOW, reason } from '../../../support/domain-scene.ts';
+import { decideScans, type Scan } from '../../../../src/domain/events/scan.ts';
+import { readEventVersion, updateEvent } from '../../../../src/domain/events/update-event.ts';
+import { at, DAY, HOUR, NOW, reason } from '../../../support/domain-scene.ts';
 import { type Fields, type OpenEvent, openEvents, textAt } from '../../../support/event-scene.ts';
 
 const { sql, callOf, readTold, createListening, openIn } = await openEvents();
@@ -76,10 +78,65 @@ describe('the count of an event', () => {
   });
 
   test('is stored, and not made again', async () => {
-    const { eventId, come } = await open({ capacity: 6 });
+    const { eventId, come, undo } = await open({ capacity: 6 });
     await sql`update events set checked_in = 5 where id = ${eventId}`;
     expect([await come('ada'), await come('grace')]).toEqual(['done', 'EVENT_FULL']);
     expect(await readCount(eventId)).toEqual({ checked_in: 6 });
+    expect(await undo('ada')).toBe('done');
+    expect(await readCount(eventId)).toEqual({ checked_in: 5 });
+  });
+});
+
+test('the rows of events are written only if they change', async () => {
+  const { eventId, scan } = await open();
+  const version = () => sql`select xmin::text from events where id = ${eventId}`;
+  const before = await version();
+  expect(await scan([{ attendeeId: 'ada' }])).toMatchObject([{ outcome: 'CHECKED_IN' }]);
+  expect(await version()).toEqual(before);
+});
+
+test('an update of another version, or one that ends before it starts, changes nothing', async () => {
+  const { eventId, update, end } = await open({ name: 'Old' });
+  const version = (call = callOf(here)) => readEventVersion(call, { eventId });
+  const ifVersion = await version();
+  const name = async () => (await sql`select name from events where id = ${eventId} and application_id = ${here}`)[0];
+  expect(await reason(update({ name: 'Bad', startsAt: textAt(1), endsAt: textAt(0) }))).toBe('VALIDATION_FAILED');
+  expect(await name()).toEqual({ name: 'Old' });
+  const change = (given: string) => reason(updateEvent({ ...callOf(here), ifVersion }, { eventId, name: given }));
+  expect([await change('New'), await change('Newer')]).toEqual(['done', 'CHANGED_MEANWHILE']);
+  expect(await name()).toEqual({ name: 'New' });
+  const elsewhere = await createListening();
+  await openIn(elsewhere, {}, eventId);
+  expect(await version()).not.toBe(await version(callOf(elsewhere)));
+  await end();
+  expect(await version()).toBeUndefined();
+});
+
+describe('a scan', () => {
+  const OPEN = { startsAt: null, endsAt: null, capacity: null, isListed: false, checkedIn: null, attendeeVersion: 0 };
+  const scanOf = (attendeeId: string, fields: Partial<Scan> = {}): Scan => ({
+    ...{ attendeeId, scanId: null, occurredAt: null, gate: null, alreadyAdmitted: false },
+    ...fields,
+  });
+  const decide = (scans: readonly Scan[], now = NOW) =>
+    decideScans(OPEN, scans, new Map(), now).map((result) => result.reason ?? result.outcome);
+
+  test('without an ID is none of the others', () => {
+    expect(decide(['ada', 'grace'].map((attendeeId) => scanOf(attendeeId)))).toEqual(['CHECKED_IN', 'CHECKED_IN']);
+  });
+
+  test('that is too old is refused, even of somebody who is inside', () => {
+    expect(decide([scanOf('ada', { occurredAt: at(-8 * DAY), alreadyAdmitted: true })])).toEqual([
+      'SCAN_TIME_OUT_OF_RANGE',
+    ]);
+  });
+
+  test('is in time for an event without times, whenever that is', () => {
+    expect(decide([scanOf('ada')], new Date(-1))).toEqual(['CHECKED_IN']);
+  });
+
+  test('may have an empty gate', async () => {
+    expect(await (await open()).come('ada', { gate: '' })).toBe('done');
   });
 });
 

@@ -19,7 +19,7 @@ import {
   loggedOutOfBrowsers,
   loggedOutOfSessions,
 } from '../../../../src/domain/outbox/logout-message.ts';
-import { storeMessageFeed } from '../../../../src/domain/outbox/message-feed.ts';
+import { storeMessageFeed, storePositions } from '../../../../src/domain/outbox/message-feed.ts';
 import { sessionsRevoked, userJoined, userMessage } from '../../../../src/domain/outbox/user-messages.ts';
 import { wakeQueues } from '../../../../src/domain/outbox/wake-queue.ts';
 import { at, DAY, HOUR, NOW, openDomain } from '../../../support/domain-scene.ts';
@@ -122,6 +122,21 @@ describe('a logout', () => {
     ['without OpenID Connect', () => setApplication({ open_id_connect: false }), false, false],
     ['without an address', () => setApplication({ backchannel_logout_uri: null }), false, false],
     ['with endpoints elsewhere', () => sql`delete from webhooks where application_id = ${here}`, false, false],
+    [
+      'with its endpoint elsewhere',
+      async () => {
+        await sql`delete from webhooks where application_id = ${here}`;
+        await addEndpoint(elsewhere, { id: `logout_${here}` });
+      },
+      false,
+      false,
+    ],
+    [
+      'with a webhook of that type in place of the endpoint',
+      () => sql`update webhooks set id = ${randomUUID()} where application_id = ${here}`,
+      false,
+      false,
+    ],
     [
       'with an endpoint that is disabled',
       () => sql`update webhooks set is_active = false where application_id = ${here}`,
@@ -301,6 +316,7 @@ describe('what an application stores', () => {
     const found = (await readWebhooks(here)).filter(({ id }) => id !== other.id);
     expect(found).toMatchObject(after ? [{ id: `logout_${here}`, ...after }] : []);
     expect(none).toHaveLength(after ? 1 : 0);
+    expect((await readWebhooks(here)).map(({ id }) => id)).toContain(other.id);
     expect(await readWebhooks(elsewhere)).toHaveLength(1);
     expect(await sql`select from webhook_queues where application_id = ${here}`).toHaveLength(isWoken ? 1 : 0);
   });
@@ -320,7 +336,7 @@ describe('what an application stores', () => {
     expect(first).toMatchObject({ is_active: true, next_position: '1' });
     await sql`update message_feeds set next_position = 7 where application_id = ${here}`;
     await set(true);
-    expect(await read()).toMatchObject({ epoch: first?.epoch, next_position: '7' });
+    expect(await read()).toMatchObject({ epoch: first?.epoch, next_position: '7', is_active: true });
     expect((await readWebhooks(here)).map(({ id }) => id)).toContain(`feed_${here}`);
     await set(false);
     expect(await read()).toMatchObject({ epoch: first?.epoch, is_active: false });
@@ -334,4 +350,29 @@ describe('what an application stores', () => {
       { is_active: true },
     ]);
   });
+});
+
+test.each([
+  ['that is on', true, [7, 8, 9, 10]],
+  ['that is off', false, []],
+])('messages get the next places of a feed %s, and of no other', async (_, is_active, positions) => {
+  for (const application_id of [elsewhere, here]) {
+    const feed = { application_id, epoch: randomUUID(), next_position: 7, is_active };
+    await sql`insert into message_feeds ${sql(feed)}`;
+  }
+  const place = statement(`place_${randomUUID()}`, {})`
+    with placed as (
+      select n as id, 'event.created' as type, ${p.instant('now')} as created_at, n as place from generate_series(1, 2) n
+    ), ${storePositions} select`;
+  for (let time = 0; time < 2; time++) await callAt().run(place, { applicationId: here, now: NOW });
+  const read = async (of: string) => [
+    (await sql`select position from feed_positions where application_id = ${of} order by position`).map((row) =>
+      Number(row.position),
+    ),
+    (await sql`select next_position from message_feeds where application_id = ${of}`)[0]?.next_position,
+  ];
+  expect([await read(here), await read(elsewhere)]).toEqual([
+    [positions, is_active ? '11' : '7'],
+    [[], '7'],
+  ]);
 });

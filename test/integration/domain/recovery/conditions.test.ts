@@ -175,6 +175,22 @@ test('a link is made for the address that the user has by then, and counts once'
   expect(changes).toBe(2);
 });
 
+test('a link is not made for somebody who has got the address meanwhile', async () => {
+  const email = `${randomUUID()}@example.com`;
+  await setUser({ email });
+  const { run, ...call } = callAt();
+  let isTaken = false;
+  const meanwhile: typeof run = async (...given) => {
+    const rows = await run(...given);
+    if (!isTaken) await setUser({ email: `${randomUUID()}@example.com` });
+    if (!isTaken) await sql`update users set email = ${email} where id = ${stranger}`;
+    isTaken = true;
+    return rows;
+  };
+  expect((await make({}, { ...call, run: meanwhile })).recoveryLink.userId).toBe(userId);
+  expect(await sql`select from recovery_links where user_id = ${stranger}`).toEqual([]);
+});
+
 test.each<[string, Columns, shown: Columns]>([
   ['open', { expires_at: at(1) }, { status: 'OPEN', endedAt: null }],
   ['expired at its end', { expires_at: NOW }, { status: 'EXPIRED', endedAt: NOW }],

@@ -205,6 +205,11 @@ describe('a new signing key', () => {
     expect([await readKey(another), (await keysOf(another)).length]).toEqual([before, 1]);
   });
 
+  test('is one of three at most', async () => {
+    const rotate = () => reason(rotateSigningKey(call(), cipher, { webhookId }));
+    expect([await rotate(), await rotate()]).toEqual(['done', 'TOO_MANY_SIGNING_KEYS']);
+  });
+
   test('is that of one webhook, even if others have the same one from a restore', async () => {
     const same = await readKey();
     await set('webhooks', { signing_key: same }, another);

@@ -142,9 +142,9 @@ describe('a delivery shows', () => {
 
 test('pages of deliveries have each once, the newest first, whatever their status', async () => {
   const STATUSES = ['succeeded', 'pending', 'failed'];
-  for (let message = 1; message <= 9; message++)
-    await deliver(message, { status: STATUSES[message % 3], created_at: at(message < 4 ? -DAY : -HOUR) });
-  await deliver(10, { webhook_id: another });
+  for (let message = 1; message <= 15; message++)
+    await deliver(message, { status: STATUSES[message % 3], created_at: at(message < 7 ? -DAY : -HOUR) });
+  await deliver(16, { webhook_id: another });
   const read = async (fields: Columns) => {
     const pages = [await listDeliveries(call(), tokens, { webhookId, pageSize: 1, ...fields })];
     while (pages.at(-1)?.nextPageToken)
@@ -158,7 +158,7 @@ test('pages of deliveries have each once, the newest first, whatever their statu
       );
     return pages.flatMap(({ rows }) => rows.map(({ messageId }) => Number(messageId.slice(4))));
   };
-  expect(await read({})).toEqual([9, 8, 7, 6, 5, 4, 3, 2, 1]);
-  expect(await read({ status: 'pending' })).toEqual([7, 4, 1]);
-  expect(await read({ since: at(-HOUR).toISOString() })).toEqual([9, 8, 7, 6, 5, 4]);
+  expect(await read({})).toEqual([15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1]);
+  expect(await read({ status: 'pending' })).toEqual([13, 10, 7, 4, 1]);
+  expect(await read({ since: at(-HOUR).toISOString() })).toEqual([15, 14, 13, 12, 11, 10, 9, 8, 7]);
 });
