@@ -1,7 +1,8 @@
 /** What a line of an import may have, at the limits. */
 import { describe, expect, test } from 'vitest';
 import { ServiceError } from '../../../src/domain/core/errors.ts';
-import { checkUser, findUnknownField } from '../../../src/domain/imports/user-line.ts';
+import { uniqueKeysOf } from '../../../src/domain/imports/known.ts';
+import { anyUser, checkUser, findUnknownField } from '../../../src/domain/imports/user-line.ts';
 
 const EMAIL = { email: 'ada@example.com' };
 const ID = '00000000-0000-4000-8000-000000000000';
@@ -73,6 +74,28 @@ test('a line has its defaults, and knows what it was given', () => {
       },
     ],
   });
+});
+
+test('lists may be empty, and a signature count zero', () => {
+  const line = { ...EMAIL, groups: [], applications: [], identities: [], passkeys: [] };
+  expect(listRefused(line)).toEqual([]);
+  expect(listRefused({ ...EMAIL, ...passkey({ transports: [], signCount: 0 }) })).toEqual([]);
+  expect(anyUser.schema.properties?.totpSecret?.maxLength).toBe(103);
+});
+
+test('a line has the keys that belong to one user alone', () => {
+  const keysOf = (fields: object) =>
+    uniqueKeysOf(checkUser({ ...EMAIL, ...fields }), new Map([['p', 'https://p.test']]));
+  expect(keysOf({})).toEqual(['email ada@example.com']);
+  const wallet = `0x${'aB'.repeat(20)}`;
+  const identities = [
+    { provider: 'p', subject: 's' },
+    { provider: 'unknown', subject: 's' },
+  ];
+  expect(keysOf({ id: ID, externalId: 'e', walletAddress: wallet, identities, ...passkey({}) })).toEqual([
+    ...[`id ${ID}`, 'externalId e', 'email ada@example.com', `walletAddress ${wallet.toLowerCase()}`],
+    ...['identity https://p.test s', 'identity  s', 'passkey 010203'],
+  ]);
 });
 
 test('a field that no line has is found', () => {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { networkOf } from '../../../src/domain/login/network.ts';
+import { networkOf, siteOf } from '../../../src/domain/login/network.ts';
 
 test.each([
   ['192.0.2.1', '192.0.2.1'],
@@ -15,4 +15,13 @@ test.each([
   ['', ''],
 ])('%j is of %j', (address, network) => {
   expect(networkOf(address)).toBe(network);
+});
+
+test.each([
+  ['192.0.2.1', '192.0.2.0/24'],
+  ['2001:db8:1:2:3:4:5:6', '2001:db8:1::/48'],
+  ['fe80::1%eth0', 'fe80:0:0::/48'],
+  ['', ''],
+])('%j is of the site %j', (address, site) => {
+  expect(siteOf(address)).toBe(site);
 });
