@@ -126,7 +126,9 @@ const selectProved = sql`
   where ${isInBrowser} and expires_at > ${p.instant('now')}`;
 
 const selectProvedIdentity = statement('select_proved_identity', proved)`
-  ${selectProved} and provider = ${p.text('provider')} order by created_at desc limit 1`;
+  ${selectProved} and provider = ${p.text('provider')} order by created_at desc
+  -- Equivalent: limit: the first row is the answer
+  limit 1`;
 
 const selectProvedIdentityById = statement('select_proved_identity_by_id', proved)`
   ${selectProved} and id = ${p.uuid('id')}`;

@@ -98,7 +98,8 @@ export async function goOn(call: Call, id: string): Promise<ReadonlySet<string>>
   const until = performance.now() + CALL_MS;
   try {
     let change = await findUnfinished(call, id);
-    while (change && performance.now() < until && !isWaiting(call, change)) {
+    while (change) {
+      if (performance.now() >= until || isWaiting(call, change)) break;
       const progress: FinishedStep = await takeStep(call, change);
       for (const userId of progress.userIds) userIds.add(userId);
       change = progress.change;
@@ -107,8 +108,13 @@ export async function goOn(call: Call, id: string): Promise<ReadonlySet<string>>
   return userIds;
 }
 
-export function isWaiting({ now }: Call, { kind, step, createdAt }: UnfinishedChange): boolean {
-  return now.getTime() < createdAt.getTime() + (STEPS[kind][step]?.waitMs ?? 0);
+export function isWaiting({ now }: Call, change: UnfinishedChange): boolean {
+  return now.getTime() < startOf(change);
+}
+
+/** Returns when the step of the change begins at the earliest. */
+function startOf({ kind, step, createdAt }: UnfinishedChange): number {
+  return createdAt.getTime() + (STEPS[kind][step]?.waitMs ?? 0);
 }
 
 /** Does one batch of the change. */
@@ -122,9 +128,8 @@ export async function takeStep(call: Call, change: UnfinishedChange): Promise<Fi
   const { userIds, next } = await step.read(call, change);
   const nextStep = next === undefined ? change.step + 1 : change.step;
   const nextAfter = next ?? START;
-  const waitMs = (nextStep > change.step && STEPS[kind][nextStep]?.waitMs) || 0;
-  const lease = leaseUntil(call.now);
-  const dueAt = new Date(Math.max(waitMs && createdAt.getTime() + waitMs, lease.getTime()));
+  const start = startOf({ ...change, step: nextStep });
+  const dueAt = new Date(Math.max(start, leaseUntil(call.now).getTime()));
   const parameters = { ...change, applicationId: change.subjectId, userIds, nextStep, nextAfter, dueAt };
   const [done] = await runCutoff(call, step.end, parameters);
   if (!done) return { userIds: [] };

@@ -66,6 +66,7 @@ export function isStrongEnough(level: SQL, hasPasskey: SQL = hasAnyPasskey): SQL
 
 /** Returns whether a credential does not count yet. */
 export function isYoung(countsFrom: Date | null, now: Date): countsFrom is Date {
+  // Equivalent: default: nothing is not later either
   return (countsFrom ?? now) > now;
 }
 

@@ -33,4 +33,6 @@ const selectUser = statement('select_user', userColumns)`
 
 const selectUserWithEmail = statement('select_user_with_email', userColumns)`
   select ${columnsOf(userColumns)} from users
-  where ${isSameEmail(sql`email`)} and deleted_at is null order by ${canonicalFirst()} limit 1`;
+  where ${isSameEmail(sql`email`)} and deleted_at is null
+  -- Equivalent: limit: the first row is the answer
+  order by ${canonicalFirst()} limit 1`;

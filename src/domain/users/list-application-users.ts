@@ -4,6 +4,7 @@ import { p, statement } from '../../database/sql/template.ts';
 import { createList, ofApplication } from '../pages/list.ts';
 import { applicationUserColumns, shownColumns } from './application-user.ts';
 import { attributeParameter } from './attributes.ts';
+import { canonicalFirst } from './find-user-by-email.ts';
 import { hasEmail, hasWalletAddress, userFilterRules } from './list-users.ts';
 
 export const listApplicationUsers = createList('select_users_of_application', {
@@ -22,19 +23,20 @@ export const listApplicationUsers = createList('select_users_of_application', {
   },
 });
 
-const selectByEmail = statement('select_users_of_application_by_email', applicationUserColumns)`${selectBy(hasEmail)}`;
+const selectByEmail = statement('select_users_of_application_by_email', applicationUserColumns)`
+  ${selectBy(hasEmail, sql`order by ${canonicalFirst('email')}`)}`;
 const selectByWallet = statement('select_users_of_application_by_wallet', applicationUserColumns)`
   ${selectBy(hasWalletAddress)}`;
 
 /** The addresses are unique, so there is one row at most. Rows of before may have several spellings of one address. */
-function selectBy(filter: SQL): SQL {
+function selectBy(filter: SQL, order = sql``): SQL {
   return sql`
     select * from (
       -- Not a join: Postgres might begin it with all users of the application.
       select ${shownColumns}, (
         select first_signed_in_at from application_users
         where application_id = ${p.uuid('applicationId')} and user_id = users.id
-      ) from users where deleted_at is null and ${filter} limit 1
+      ) from users where deleted_at is null and ${filter} ${order} limit 1
     ) as found
     where first_signed_in_at is not null`;
 }

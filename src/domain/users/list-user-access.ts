@@ -45,7 +45,10 @@ const selectAccess = statement('select_user_access', columns)`
     select distinct on (g.application_id) g.application_id, r.id, r.name
     from group_members m join application_groups g on g.group_id = m.group_id and g.allows_access
       join groups r on r.id = m.group_id and r.deleted_at is null
-    where m.user_id = ${p.uuid('userId')} order by g.application_id, r.name
+    where m.user_id = ${p.uuid('userId')}
+    order by -- Equivalent: order: only brings the groups of an application together
+      g.application_id,
+      r.name
   ), listed as (
     select application_id from signed_in union select application_id from added
     union select application_id from granted

@@ -87,4 +87,5 @@ const selectUsersByPrefix = statement('select_users_by_email_prefix', { ...userC
     -- Equivalent: comparison: no address is the bound
     and ${sortKey} <= ${prefix} || repeat(chr(1114111), 254)
     and ${sortKey} > ${p.text('afterEmail')}
+  -- Equivalent: limit: a page takes no more rows than it wants
   order by ${sortKey} limit ${p.integer('limit')}`;

@@ -28,8 +28,11 @@ const erasedBy = (how: 'user' | 'login') =>
   TABLES.filter((facts) => facts.erasedBy.includes(how)).map(({ table }) => getTableName(table));
 
 /** Whether the event `e` is about the erased user, by an index. */
-const isOfErased = sql`${hashOf(sql`e.resource`)} = ${hashOf(sql`erased.id::text`)} and e.resource = erased.id::text
-      and ${isFoundByResource}`;
+const isOfErased = sql`
+      -- Equivalent: conjunct: only lets Postgres use the index
+      ${hashOf(sql`e.resource`)} = ${hashOf(sql`erased.id::text`)} and ${isFoundByResource}
+      -- Equivalent: conjunct: no two users have the same hash of 8 bytes
+      and e.resource = erased.id::text`;
 
 const removePersonalData = statement('remove_personal_data')`
   with erased as (${erasedUser}

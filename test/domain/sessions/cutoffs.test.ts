@@ -1,5 +1,8 @@
 /** Which sign-ins a revocation ends. Races: test/robustness/races.test.ts and prompt-sign-ins.test.ts. Clocks that are off: test/robustness/clocks.test.ts. */
 import { afterAll, expect, test } from 'vitest';
+import type { Run } from '../../../src/database/pool/database.ts';
+import { statement } from '../../../src/database/sql/template.ts';
+import { runCutoff } from '../../../src/domain/sessions/cutoffs.ts';
 import { MINUTE, TestClock } from '../../support/clock.ts';
 import { holdLock, waitForLockWaiters } from '../../support/lock.ts';
 import {
@@ -95,4 +98,15 @@ test('DeactivateUser ends a session from a clock that is ahead, also after React
   await admin.deactivateUser({ userId: user.id });
   await sql`update users set deactivated_at = null where id = ${user.id}`;
   expect(await isActive(sessionId)).toBe(false);
+});
+
+test('every sign-in after a cut-off is later than it', async () => {
+  for (let round = 0; round < 5; round++) {
+    let writtenAt = Number.POSITIVE_INFINITY;
+    const run = (async () => {
+      writtenAt = Date.now();
+    }) as unknown as Run;
+    await runCutoff({ run, now: new Date() }, statement('any', {})`select`, {});
+    expect(Date.now()).toBeGreaterThan(writtenAt);
+  }
 });

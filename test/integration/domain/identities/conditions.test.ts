@@ -5,6 +5,7 @@ import { deleteUserIdentity } from '../../../../src/domain/identities/delete-ide
 import {
   findProvedIdentity,
   findProvedIdentityById,
+  keepProvedIdentity,
   linkIdentity,
 } from '../../../../src/domain/identities/link-identity.ts';
 import { listUserIdentities } from '../../../../src/domain/identities/list-identities.ts';
@@ -117,6 +118,15 @@ describe('an identity is removed', () => {
     expect(await sql`select from audit_events where resource = ${userId}`).toHaveLength(isRemoved ? 1 : 0);
   });
 
+  test.each<[string, request: Columns, answer: string]>([
+    ['an issuer of 2,048 characters', { issuer: 'x'.repeat(2_048) }, 'done'],
+    ['a longer issuer', { issuer: 'x'.repeat(2_049) }, 'VALIDATION_FAILED'],
+    ['a subject of 255 characters', { subject: 'x'.repeat(255) }, 'done'],
+    ['a longer subject', { subject: 'x'.repeat(256) }, 'VALIDATION_FAILED'],
+  ])('by a request with %s', async (_, request, answer) => {
+    expect(await reason(deleteUserIdentity(call, { userId, ...ACCOUNT, ...request }))).toBe(answer);
+  });
+
   test('with the held sign-ins of the user at its provider alone', async () => {
     await identity({ user_id: userId });
     await held({});
@@ -155,7 +165,7 @@ describe('an identity that was proved is found', () => {
   });
 
   test('by its provider, the latest one, or by its ID', async () => {
-    await prove();
+    await keepProvedIdentity(call, { ...where, ...ACCOUNT, id, email: '', expiresAt: at(1) });
     await prove({ id: randomUUID(), subject: 'grace', created_at: at(-1) });
     await prove({ id: randomUUID(), subject: 'joan', created_at: at(-2) });
     await prove({ id: randomUUID(), subject: 'lin', created_at: NOW, provider: 'another' });

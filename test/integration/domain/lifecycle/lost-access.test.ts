@@ -1,6 +1,6 @@
 /** How many users are cut off at once: in which order they are locked, by which statement, and who hears of it. */
 import { afterAll, expect, test } from 'vitest';
-import { Database } from '../../../../src/database/pool/database.ts';
+import { Database, type Run } from '../../../../src/database/pool/database.ts';
 import { BY_USHER, withAudit } from '../../../../src/domain/audit/audit-event.ts';
 import type { Call } from '../../../../src/domain/core/call.ts';
 import { cutOffRefused, endLostAccess } from '../../../../src/domain/lifecycle/lost-access.ts';
@@ -108,4 +108,18 @@ test('a statement that takes access away is announced, and its users are looked 
     await sql`select from session_cutoffs where application_id = ${applicationId} and user_id = ${userId}`,
   ).toHaveLength(1);
   expect(await endLostAccess(createCall(), [])).toBeUndefined();
+});
+
+test.each([
+  [500, 1],
+  [501, 2],
+])('%i users of an application are cut off by %i statements', async (users, statements) => {
+  let sent = 0;
+  const run = (async () => {
+    sent++;
+    return [];
+  }) as unknown as Run;
+  const pairs = Array.from({ length: users }, (_, at) => ['application', String(at)] as const);
+  await cutOffRefused({ run, now: new Date() }, pairs);
+  expect(sent).toBe(statements);
 });

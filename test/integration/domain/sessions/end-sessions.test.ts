@@ -339,6 +339,9 @@ describe('a check', () => {
     for (const maxStalenessMs of [undefined, undefined, 0])
       await checkSession(callOf(here), live, { sessionId, ...(maxStalenessMs === 0 && { maxStalenessMs }) });
     expect(reads).toBe(2);
+    live.clear();
+    await checkSession(callOf(here), live, { sessionId });
+    expect(reads).toBe(3);
   });
 
   test('knows what was read after this replica has ended the sessions of the user', () => {

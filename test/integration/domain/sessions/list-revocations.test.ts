@@ -112,16 +112,23 @@ test.each([
 });
 
 test('a caller who asks for little gets all of it, although another one asks for too much', async () => {
-  await sql`
+  const insertEnded = (from: number, to: number) => sql`
     insert into oidc_grants (application_id, id, user_id, sid, scope, method, ip_address, user_agent,
       authenticated_at, rotation, created_at, expires_at, ended_at)
     select ${here}, gen_random_uuid(), ${userId}, gen_random_uuid(), 1, '', '', '', ${FROM}, 0, ${FROM}, ${at(-DAY)},
-      ${FROM}::timestamptz + n * interval '1 ms' from generate_series(0, 10001) n`;
+      ${FROM}::timestamptz + n * interval '1 ms' from generate_series(${from}::int, ${to}::int) n`;
   const revocations = open();
-  const [all, last] = [await since(FROM), await since(at(-MINUTE + 10_001))];
+  const all = await since(FROM);
+  await insertEnded(0, 9_999);
+  expect((await revocations.find(here, all))?.rows).toHaveLength(10_000);
+  await insertEnded(10_000, 10_000);
+  const latest = at(-MINUTE + 10_000);
+  const everybody = { userId: null, grantId: null, cutoffAt: latest, changedAt: latest };
+  expect((await revocations.find(here, all))?.rows).toEqual([everybody]);
+  await insertEnded(10_001, 10_001);
+  const last = await since(at(-MINUTE + 10_001));
   const [, many, few] = await Promise.all([all, all, last].map((known) => revocations.find(here, known)));
   expect([many?.rows?.length, few?.rows?.length]).toEqual([1, 1]);
-  expect(many?.rows?.[0]).toMatchObject({ userId: null, grantId: null });
   expect(few?.rows?.[0]?.grantId).not.toBeNull();
 });
 

@@ -4,16 +4,21 @@ import { sql as fragment, type SQL } from 'drizzle-orm';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { p, statement, t } from '../../../../src/database/sql/template.ts';
 import { maySignIn } from '../../../../src/domain/access/has-access.ts';
+import { ACCOUNT_APPLICATION_ID } from '../../../../src/domain/core/own-applications.ts';
 import { PageTokens } from '../../../../src/domain/pages/list.ts';
 import { addApplicationUser } from '../../../../src/domain/users/add-application-user.ts';
-import { ageParameters, isCounting, isStrongEnough, isYoung } from '../../../../src/domain/users/counts-from.ts';
-import { createUser as create } from '../../../../src/domain/users/create-user.ts';
-import { findUserByEmail } from '../../../../src/domain/users/find-user-by-email.ts';
+import {
+  ageParameters,
+  isCounting,
+  isStrongEnough,
+  isYoung,
+  showYoung,
+} from '../../../../src/domain/users/counts-from.ts';
+import { findUserByEmail, findUserToSignIn } from '../../../../src/domain/users/find-user-by-email.ts';
 import { getUser } from '../../../../src/domain/users/get-user.ts';
 import { listUserAccess, mayEnter } from '../../../../src/domain/users/list-user-access.ts';
 import { listUsers } from '../../../../src/domain/users/list-users.ts';
 import { markEmailVerified } from '../../../../src/domain/users/mark-email-verified.ts';
-import { removeIfErased } from '../../../../src/domain/users/personal-data.ts';
 import { followNoticeLink } from '../../../../src/domain/users/still-signed-in.ts';
 import { at, DAY, HOUR, NOW, openDomain } from '../../../support/domain-scene.ts';
 
@@ -132,14 +137,32 @@ describe('the applications of a user', () => {
     for (const [index, id] of ids.entries())
       await sql`update groups set name = ${`${1 - index} ${id}`} where id = ${id}`;
     await insert('application_users', own({ application_id: other }));
-    expect((await list()).map(({ id, groupId, enters }) => [id, groupId, enters])).toEqual([
-      [other, null, false],
-      [here, ids[1], true],
+    expect((await list()).map(({ id, groupId, hasSignedIn, enters }) => [id, groupId, hasSignedIn, enters])).toEqual([
+      [other, null, true, false],
+      [here, ids[1], false, true],
     ]);
     await sql`update applications set restrict_access = true where id = ${here}`;
     expect((await list())[1]?.enters).toBe(true);
     await insert('added_users', own({ application_id: other }));
-    expect((await list())[0]?.enters).toBe(true);
+    expect((await list()).map(({ addedAt, enters }) => [addedAt, enters])).toEqual([
+      [at(-DAY), true],
+      [null, true],
+    ]);
+  });
+
+  test('are 100 at most, by ID where they have the same name, and none of Usher itself', async () => {
+    await sql`
+      with named as (
+        insert into applications (id, name, client_id, redirect_uris, created_at)
+        select gen_random_uuid(), 'Same', 'many ' || ${userId} || n, '{}', ${NOW} from generate_series(1, 101) n
+        returning id
+      )
+      insert into application_users (application_id, user_id, first_signed_in_at, last_signed_in_at)
+      select id, ${userId}, ${NOW}, ${NOW} from named union all select ${ACCOUNT_APPLICATION_ID}, ${userId}, ${NOW}, ${NOW}`;
+    const all = await sql`select id from applications where client_id like ${`many ${userId}%`} order by id`;
+    expect((await list()).map(({ id }) => id)).toEqual(all.slice(0, 100).map(({ id }) => id));
+    await sql`delete from application_users where user_id = ${userId} and application_id <> ${ACCOUNT_APPLICATION_ID}`;
+    expect(await list()).toEqual([]);
   });
 });
 
@@ -167,6 +190,7 @@ describe('a credential', () => {
   ])('counts %s', async (_, instant, counts) => {
     await setUser({ wallet_linked_at: instant });
     expect([await holds(isCounting(fragment`wallet_linked_at`)), isYoung(instant, NOW)]).toEqual([counts, !counts]);
+    expect(showYoung([{ countsFrom: instant }], NOW)).toEqual([{ countsFrom: counts ? null : instant }]);
   });
 });
 
@@ -252,16 +276,19 @@ describe('an added user', () => {
 });
 
 describe('an address', () => {
+  const filter = async (fields: object) => (await listUsers(call, tokens, fields)).rows.map(({ id }) => id);
   test('is found in its first spelling, and of nobody who is deleted', async () => {
     await setUser({ email: 'a@xn--bcher-kva.test' });
     const twin = await createUser({ email: 'a@bücher.test' });
     const find = async () => (await findUserByEmail(call, 'A@bücher.test'))?.id;
     const get = async () => (await getUser(call, { email: 'A@bücher.test' }).catch(() => undefined))?.id;
-    expect([await find(), await get()]).toEqual([userId, userId]);
+    expect([await find(), await get(), await filter({ email: 'A@bücher.test' })]).toEqual([userId, userId, [userId]]);
     await setUser({ deleted_at: NOW });
     expect([await find(), await get()]).toEqual([twin, twin]);
     await setUser({ deactivated_at: NOW }, twin);
     expect([await find(), await get()]).toEqual([undefined, twin]);
+    // Whoever has proved to own the address may learn of it.
+    expect(await findUserToSignIn(call, 'A@bücher.test').catch(reasonOf)).toBe('ACCOUNT_CLOSED');
     await setUser({ deleted_at: NOW }, twin);
     expect([await find(), await get()]).toEqual([undefined, undefined]);
   });
@@ -273,6 +300,7 @@ describe('an address', () => {
       userId,
       'USER_NOT_FOUND',
     ]);
+    expect([await get({ userId: '', email }), await get({ userId: '' })]).toEqual([userId, 'VALIDATION_FAILED']);
     await setUser({ deleted_at: NOW });
     expect(await get({})).toBe('USER_NOT_FOUND');
   });
@@ -289,7 +317,6 @@ describe('an address', () => {
     expect([first.names, (await read({ pageSize: 2, pageToken: first.next })).names]).toEqual([['a', 'B'], ['c']]);
   });
 
-  const filter = async (fields: object) => (await listUsers(call, tokens, fields)).rows.map(({ id }) => id);
   test('and a wallet filter a list, each or both', async () => {
     const wallet = `0xAB${randomUUID()}`;
     await setUser({ wallet_address: wallet });
@@ -298,92 +325,18 @@ describe('an address', () => {
     expect(await filter({ walletAddress: is.walletAddress })).toEqual([userId]);
     expect(await filter({ ...is, walletAddress: '0x' })).toEqual([]);
     expect(await filter({ ...is, emailPrefix: 'zz' })).toEqual([]);
+    expect([await filter({ ...is, emailPrefix: email.slice(0, 5) }), await filter({ emailPrefix: email })]).toEqual([
+      [userId],
+      [userId],
+    ]);
+    const emailPrefix = (await readUser(stranger))?.email;
+    expect([await filter({ email, emailPrefix }), await filter({ walletAddress: wallet, emailPrefix })]).toEqual([
+      [],
+      [],
+    ]);
+    expect(await filter({ pageSize: 1 })).toHaveLength(1);
     expect(await filter({ walletAddress: is.walletAddress, emailPrefix: 'zz' })).toEqual([]);
     await setUser({ deleted_at: NOW });
     expect([...(await filter({ email })), ...(await filter({ walletAddress: wallet }))]).toEqual([]);
   });
-});
-
-describe('a new user', () => {
-  const given = (fields: object = {}) => ({ email: `${randomUUID()}@example.com`, ...fields });
-
-  test.each<[string, before: () => Columns, fields: () => object, reason: string | undefined]>([
-    ['with a taken address', () => ({}), () => ({ email }), 'USER_ALREADY_EXISTS'],
-    ['with that of a deleted one', () => ({ deleted_at: NOW }), () => ({ email }), undefined],
-    [
-      'with a taken external ID',
-      () => ({ external_id: email }),
-      () => ({ externalId: email }),
-      'EXTERNAL_ID_ALREADY_EXISTS',
-    ],
-    [
-      'with a taken address, and the external ID of a deleted one',
-      () => ({ external_id: email, deleted_at: NOW, email: 'gone' }),
-      () => ({ externalId: email, email: 'taken@example.com' }),
-      'USER_ALREADY_EXISTS',
-    ],
-    ['of a deleted application', () => ({}), () => ({ applicationIds: [other] }), 'APPLICATION_NOT_FOUND'],
-  ])('%s', async (_, before, fields, reason) => {
-    await sql`update applications set deleted_at = ${NOW} where id = ${other}`;
-    await sql`insert into users (id, email, wallet_address, created_at) values
-      (gen_random_uuid(), 'taken@example.com', '', ${NOW}) on conflict do nothing`;
-    await setUser({ external_id: null, ...before() });
-    const answer = await create(call, given(fields())).then(() => undefined, reasonOf);
-    expect(answer).toBe(reason);
-  });
-
-  test('is told to the applications, each once', async () => {
-    const { id } = await create(call, given({ applicationIds: [here, here] }));
-    const added = await sql`select application_id, added_at from added_users where user_id = ${id}`;
-    expect([added, readTold()]).toEqual([[{ application_id: here, added_at: NOW }], [here]]);
-  });
-});
-
-test.each<[string, () => Promise<unknown>, reason: string]>([
-  [
-    '100 applications',
-    () => create(call, { email: 'a@b.test', applicationIds: Array.from({ length: 100 }, randomUUID) }),
-    'APPLICATION_NOT_FOUND',
-  ],
-  [
-    'one more',
-    () => create(call, { email: 'a@b.test', applicationIds: Array.from({ length: 101 }, randomUUID) }),
-    'VALIDATION_FAILED',
-  ],
-  ['an address of 254 characters', () => getUser(call, { email: `${'x'.repeat(245)}@x.de.com` }), 'USER_NOT_FOUND'],
-  ['a longer one', () => getUser(call, { email: `${'x'.repeat(246)}@x.de.com` }), 'VALIDATION_FAILED'],
-])('a request with %s', async (_, ask, reason) => {
-  expect(await ask().catch(reasonOf)).toBe(reason);
-});
-
-test('an erasure takes what is of the user alone, and leaves the latest cut-offs', async () => {
-  for (const resource of [userId, stranger])
-    await sql`
-      insert into audit_events (application_id, occurred_at, id, actor_type, actor, action, resource, ip_address, request_id, note)
-      values (${here}, ${NOW}, ${randomUUID()}, 'admin_key', 'key', 'AdminService/UpdateUser', ${resource}, '::1', '', 'Note')`;
-  for (const [application_id, ms] of [
-    [here, DAY],
-    [other, -DAY],
-  ] as const) {
-    await insert('application_users', own({ application_id }));
-    await insert('session_cutoffs', own({ application_id, changed_at: at(ms), expires_at: at(2 * ms) }));
-  }
-  await insert('user_cutoffs', { user_id: userId });
-  expect(await removeIfErased(call, userId)).toBe(false);
-  await setUser({ deleted_at: NOW, email: '', wallet_address: '' });
-  expect(await removeIfErased(call, userId)).toBe(true);
-  const notes =
-    await sql`select resource, note, ip_address from audit_events where application_id = ${here} order by resource = ${stranger}`;
-  expect(notes).toEqual([
-    { resource: userId, note: null, ip_address: '' },
-    { resource: stranger, note: 'Note', ip_address: '::1' },
-  ]);
-  const cutoffAt = async (of: string) =>
-    (
-      await sql`select changed_at, expires_at from session_cutoffs where application_id = ${of} and user_id = ${userId}`
-    )[0];
-  // The cut-off of the user is kept for a day.
-  expect(await cutoffAt(here)).toEqual({ changed_at: at(DAY), expires_at: at(2 * DAY) });
-  expect(await cutoffAt(other)).toEqual({ changed_at: expect.any(Date), expires_at: at(DAY) });
-  expect((await cutoffAt(other))?.changed_at.getTime()).toBeGreaterThan(at(-HOUR).getTime());
 });

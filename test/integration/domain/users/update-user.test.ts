@@ -2,9 +2,11 @@
 import { randomUUID } from 'node:crypto';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { changeOwnEmail, linkWallet, readUserVersion, updateUser } from '../../../../src/domain/users/update-user.ts';
+import { LAYOUT } from '../../../support/database.ts';
 import { at, DAY, NOW, openDomain } from '../../../support/domain-scene.ts';
+import { holdLock, waitForLockWaiters } from '../../../support/lock.ts';
 
-const { sql, insert, callAt, createUser, createApplication } = await openDomain();
+const { sql, insert, callAt, clone, createUser, createApplication } = await openDomain();
 const call = callAt();
 
 let here: string;
@@ -113,5 +115,94 @@ describe('a change of a user', () => {
     await setUser({ deleted_at: NOW }, stranger);
     expect(await updateUser(call, { userId, ...fields() })).toMatchObject({ id: userId });
     expect(await updateUser(call, { userId, ...fields() })).toMatchObject({ id: userId });
+  });
+
+  test('is refused without a violation of an index, which Postgres would write to its log', async () => {
+    const taken = {
+      email: `${randomUUID()}@bücher.test`,
+      wallet_address: `0x${randomUUID()}`,
+      external_id: randomUUID(),
+    };
+    await setUser(taken, stranger);
+    const violations: unknown[] = [];
+    const run: typeof call.run = (statement, parameters) =>
+      call.run(statement, parameters).catch((error) => {
+        violations.push(error);
+        throw error;
+      });
+    const before = await readUser();
+    for (const fields of [
+      { email: taken.email },
+      { walletAddress: taken.wallet_address },
+      { externalId: taken.external_id },
+    ])
+      expect(await updateUser({ ...call, run }, { userId, ...fields }).catch(reasonOf)).toMatch(/ALREADY_EXISTS/);
+    expect([violations, await readUser()]).toEqual([[], before]);
+  });
+
+  // On Citus the lock of a row is its worker's.
+  test
+    .skipIf(LAYOUT === 'distributed')
+    .each<[string, column: string, fields: (value: string) => object, reason: string]>([
+      ['external ID', 'external_id', (externalId) => ({ externalId }), 'EXTERNAL_ID_ALREADY_EXISTS'],
+      ['address', 'email', (address) => ({ email: address }), 'USER_ALREADY_EXISTS'],
+    ])('is refused with the %s that another one gets meanwhile', async (_, column, fields, reason) => {
+    const value = `${randomUUID()}@example.com`;
+    await using lock = await holdLock(clone, `update users set ${column} = '${value}' where id = '${stranger}'`);
+    const update = updateUser(call, { userId, ...fields(value) }).catch(reasonOf);
+    await waitForLockWaiters(clone);
+    await lock.release();
+    expect(await update).toBe(reason);
+  });
+
+  test('that fails is no answer about others', async () => {
+    const failing = () => Promise.reject(new Error('no connection'));
+    await expect(updateUser({ ...call, run: failing }, { userId, name: 'Ada' })).rejects.toThrow('no connection');
+  });
+
+  test('is refused if the user has changed since, or was signed out everywhere', async () => {
+    const ifVersion = (await readUserVersion(call, { userId })) ?? '';
+    await updateUser({ ...call, ifVersion }, { userId, name: 'Ada' });
+    expect(await updateUser({ ...call, ifVersion }, { userId, name: 'Bob' }).catch(reasonOf)).toBe('CHANGED_MEANWHILE');
+    await setUser({ cutoff_count: 1 });
+    expect(await updateUser({ ...call, cutoffCount: 0 }, { userId, name: 'Bob' }).catch(reasonOf)).toBe(
+      'USER_NOT_FOUND',
+    );
+    expect(await readUser()).toMatchObject({ name: 'Ada' });
+  });
+
+  test('of the name keeps what was proved, and an operator links a wallet for nobody', async () => {
+    await setUser({ email_verified_at: at(-DAY), wallet_linked_at: at(-DAY), wallet_address: `0x${randomUUID()}` });
+    await updateUser(call, { userId, name: 'Ada' });
+    expect(await readUser()).toMatchObject({ email_verified_at: at(-DAY), wallet_linked_at: at(-DAY) });
+    await updateUser(call, { userId, walletAddress: `0x${randomUUID()}` });
+    expect(await readUser()).toMatchObject({ wallet_linked_at: null });
+    // Many users have none.
+    expect(await updateUser(call, { userId, walletAddress: '' })).toMatchObject({ walletAddress: '' });
+  });
+
+  test('writes no invitation that has created nobody', async () => {
+    const { id } = await insert('invitations', own({ created_user: false }));
+    const version = () => sql`select xmin::text from invitations where id = ${id}`;
+    const before = await version();
+    await updateUser(call, { userId, name: 'Ada' });
+    expect(await version()).toEqual(before);
+  });
+
+  test.each<[string, change: (call: Parameters<typeof updateUser>[0]) => Promise<unknown>, kinds: string[]]>([
+    ['the name', (by) => updateUser(by, { userId, name: 'Ada' }), []],
+    ['the address', (by) => updateUser(by, { userId, email: `new.${email}` }), ['addressReplaced']],
+    ['the own address', (by) => changeOwnEmail(by, { userId, email: `new.${email}` }), ['addressChanged']],
+    ['the wallet', (by) => updateUser(by, { userId, walletAddress: '0x1' }), ['walletLinked', 'walletRemoved']],
+    ['the spelling of the wallet', (by) => updateUser(by, { userId, walletAddress: '0XAB' }), []],
+    ['the wallet to none', (by) => updateUser(by, { userId, walletAddress: '' }), ['walletRemoved']],
+  ])('is told to the address of before: of %s', async (_, change, kinds) => {
+    await sql`update users set wallet_address = '' where wallet_address <> ''`;
+    await setUser({ wallet_address: '0xAB' });
+    let woken = 0;
+    await change({ ...call, notices: { toLanguage: () => 'en', wake: () => void woken++ } });
+    const told = await sql`select kind, recipient from notices where user_id = ${userId} order by kind`;
+    expect(told).toEqual(kinds.map((kind) => ({ kind, recipient: email })));
+    expect(woken).toBe(1);
   });
 });
