@@ -100,7 +100,7 @@ const insertIdentity = statement('link_identity', { userId: t.uuid })`
     returning user_id, provider
   ), ${noticesOf({
     kind: 'identityLinked',
-    from: sql`linked join owner on owner.id = linked.user_id`,
+    from: sql`linked cross join owner`,
     userId: sql`owner.id`,
     recipient: sql`owner.email`,
     value: sql`linked.provider`,

@@ -67,14 +67,13 @@ export async function eraseUser(call: Call, request: Request): Promise<string> {
 }
 
 /**
- * Erases a user with a statement of `createErasure`. Returns whether its condition holds. The user gets no notice.
+ * Erases a user with a statement of `createErasure`, if its condition holds. The user gets no notice.
  *
  * @param userId a UUID
  */
-export async function eraseUserIf(call: Call, erasure: typeof eraseProfile, userId: string): Promise<boolean> {
+export async function eraseUserIf(call: Call, erasure: typeof eraseProfile, userId: string): Promise<void> {
   const erased = await endIf({ ...call, notices: undefined }, erasure, userId);
   if (erased) await removeIfErased(call, userId);
-  return erased !== undefined;
 }
 
 async function end<Row extends HasMessages>(call: Call, change: Statement<Row[]>, request: Request) {
@@ -158,7 +157,7 @@ export const deletePasskeysOfDeleted = statement('delete_passkeys_of_deleted_use
 
 const deleteSecondFactorOfDeleted = statement('delete_second_factor_of_deleted_user')`
   with owner as (
-    select id from users where id = ${p.uuid('userId')} and deleted_at is not null
+    select id from users where id = ${p.uuid('userId')}
   ), secrets_left as (
     delete from totp_secrets t using owner where t.user_id = owner.id
   ), codes_left as (

@@ -192,7 +192,7 @@ const endMembers = statement('end_group_members', DONE)`
     from claimed, unnest(claimed.losing_ids) as losing (application_id), unnest(${p.uuids('userIds')}) as member (user_id)
   ), changed as (
     select ${columnsOf(userColumns)} from users
-    where deleted_at is null and id = any(${p.uuids('userIds')}) and exists (select 1 from claimed)
+    where deleted_at is null and id = any(${p.uuids('userIds')})
   ), removed as (
     delete from group_members m using claimed
     where claimed.is_removal and m.group_id = claimed.subject_id and m.user_id = any(${p.uuids('userIds')})

@@ -79,16 +79,17 @@ const selectOrigin = statement('select_session_origin', {
  * Records a later sign-in in a session, unless the session has ended. Cut-offs still apply to the first sign-in,
  * because they must also end session IDs from before the later sign-in.
  */
-export const updateSignIn = byOrigin('update_sign_in', {}, (source) =>
-  source === 'parameters'
-    ? update((name) => GIVEN_ORIGIN[name])
-    : update((name) => sql`(select ${ORIGIN_OF_INTENT[name]} from login_intents i where ${isIntentOfToken})`),
-);
+export const updateSignIn = byOrigin('update_sign_in', {}, update);
 
 /** The same with the origin of a grant, whose intent may have expired. */
-export const updateSignInOfGrant = statement('update_sign_in_by_parameters')`${update((name) => GIVEN_ORIGIN[name])}`;
+export const updateSignInOfGrant = statement('update_sign_in_by_parameters')`${update('parameters')}`;
 
-function update(originOf: (name: keyof OriginColumns) => SQL): SQL {
+function update(source: 'intent' | 'parameters'): SQL {
+  const originOf = {
+    intent: (name: keyof OriginColumns) =>
+      sql`(select ${ORIGIN_OF_INTENT[name]} from login_intents i where ${isIntentOfToken})`,
+    parameters: (name: keyof OriginColumns) => GIVEN_ORIGIN[name],
+  }[source];
   return sql`
     with updated as (
       update sessions set last_authenticated_at = ${p.instant('authenticatedAt')}, method = ${p.text('method')},

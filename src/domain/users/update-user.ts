@@ -143,7 +143,7 @@ const isTaken = sql`(
 const isExternalIdTaken = sql`exists (
   select 1 from users where external_id = ${p.text('externalId')} and deleted_at is null and id <> ${p.uuid('userId')})`;
 
-const changedFromWanted = sql`changed join wanted on wanted.id = changed.id`;
+const changedFromWanted = sql`changed cross join wanted`;
 const toFormerAddress = { userId: sql`changed.id`, recipient: sql`wanted.former_email` };
 
 /** The undo link of the notice needs the exact instant of the change. */

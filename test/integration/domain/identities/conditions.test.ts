@@ -49,12 +49,22 @@ describe('an identity is linked', () => {
       () => identity({ user_id: other, subject: 'aaa' }).then(() => identity({ user_id: userId })),
       true,
     ],
+    [
+      'to one who has it already, beside the same subject of another issuer',
+      () => identity({ user_id: other, issuer: 'https://a.test' }).then(() => identity({ user_id: userId })),
+      true,
+    ],
     ['to none but the one who has it', () => identity({ user_id: other }), 'IDENTITY_ALREADY_LINKED'],
     ['beside that of another issuer', () => identity({ user_id: other, issuer: 'https://a.test' }), true],
     ['beside another one of the issuer', () => identity({ user_id: other, subject: 'grace' }), true],
     ['to no deleted user', () => set({ deleted_at: NOW }), false],
     ['to no deactivated user', () => set({ deactivated_at: NOW }), false],
     ['to no user with another address by now', () => set({ email: 'new@example.com' }), false],
+    [
+      'to nobody who has the address by now',
+      () => set({ email: 'old@example.com' }).then(() => sql`update users set email = ${email} where id = ${other}`),
+      false,
+    ],
     ['to nobody who was signed out', () => set({ cutoff_count: 1 }), false],
   ])('%s', async (_, prepare, answer) => {
     await prepare();
@@ -82,10 +92,15 @@ describe('an identity is linked', () => {
   });
 
   test('and removed again if the user is deleted meanwhile, from nobody else', async () => {
+    const gone = await createUser({ deleted_at: NOW });
     await identity({ user_id: other, subject: 'grace' });
+    await identity({ user_id: gone, subject: 'lin' });
     const meanwhile = { ...callAt(NOW, () => set({ deleted_at: NOW })) };
     await linkIdentity(meanwhile, ACCOUNT, { userId, email }, BY_CODE);
-    expect(await sql`select user_id from user_identities`).toEqual([{ user_id: other }]);
+    expect(await sql`select user_id from user_identities order by subject`).toEqual([
+      { user_id: other },
+      { user_id: gone },
+    ]);
   });
 });
 
@@ -165,7 +180,7 @@ describe('an identity that was proved is found', () => {
   });
 
   test('by its provider, the latest one, or by its ID', async () => {
-    await keepProvedIdentity(call, { ...where, ...ACCOUNT, id, email: '', expiresAt: at(1) });
+    await keepProvedIdentity({ ...call, now: at(-DAY) }, { ...where, ...ACCOUNT, id, email: '', expiresAt: at(1) });
     await prove({ id: randomUUID(), subject: 'grace', created_at: at(-1) });
     await prove({ id: randomUUID(), subject: 'joan', created_at: at(-2) });
     await prove({ id: randomUUID(), subject: 'lin', created_at: NOW, provider: 'another' });

@@ -5,7 +5,6 @@ import type { Call } from '../../../../src/domain/core/call.ts';
 import { deactivateUser, deleteUser, eraseUser, reactivateUser } from '../../../../src/domain/lifecycle/end-user.ts';
 import { endUserSessions } from '../../../../src/domain/lifecycle/end-user-sessions.ts';
 import { cutOffRefused } from '../../../../src/domain/lifecycle/lost-access.ts';
-import { removeAdded } from '../../../../src/domain/lifecycle/remove-added.ts';
 import { removeApplicationUser } from '../../../../src/domain/lifecycle/remove-application-user.ts';
 import { at, DAY, HOUR, NOW, openDomain } from '../../../support/domain-scene.ts';
 
@@ -144,7 +143,8 @@ describe('a deletion', () => {
       for (const table of OWNED) await insert(table, { user_id: id });
       await setUser({ has_second_factor: true }, id);
     };
-    await insertAll(stranger);
+    const gone = await createUser({ deleted_at: NOW });
+    for (const other of [stranger, gone]) await insertAll(other);
     const { id } = await insert('passkeys', { user_id: userId });
     let woken = 0;
     let left = -1;
@@ -155,11 +155,24 @@ describe('a deletion', () => {
     const notices = { toLanguage: () => 'en', wake: () => void woken++ };
     await deleteUser({ ...callAt(NOW, meanwhile), notices }, { userId });
     for (const table of OWNED) expect([table, await count(table)]).toEqual([table, 0]);
-    for (const table of OWNED) expect([table, await count(table, stranger)]).toEqual([table, 1]);
+    for (const other of [stranger, gone])
+      for (const table of OWNED) expect([table, await count(table, other)]).toEqual([table, 1]);
     expect(await readUser()).toMatchObject({ deleted_at: NOW, has_second_factor: false });
     expect(await readUser(stranger)).toMatchObject({ deleted_at: null, has_second_factor: true });
     const sent = await sql`select kind from notices where user_id = ${userId}`;
     expect([left, woken, sent]).toEqual([0, 1, [{ kind: 'accountDeleted' }]]);
+  });
+
+  test('writes a user without a second factor once', async () => {
+    const version = async () => (await sql`select xmin::text from users where id = ${userId}`)[0]?.xmin;
+    let first = '';
+    await deleteUser(
+      callAt(NOW, async () => {
+        first = await version();
+      }),
+      { userId },
+    );
+    expect(await version()).toBe(first);
   });
 });
 
@@ -326,73 +339,4 @@ describe.each([
 test('a look at nobody asks nothing', async () => {
   const run = () => Promise.reject(new Error('A statement in vain'));
   await cutOffRefused({ run, now: NOW }, []);
-});
-
-describe('what was added since', () => {
-  const SINCE = at(-HOUR);
-  const remove = () => removeAdded(callAt(), { userId, addedSince: SINCE });
-
-  test.each<[string, Date, isRemoved: boolean]>([
-    ['then', SINCE, true],
-    ['before', at(-HOUR - 1), false],
-  ])('is removed: %s', async (_, instant, isRemoved) => {
-    const tables: readonly Table[] = ['passkeys', 'user_identities', 'totp_secrets', 'recovery_codes'];
-    for (const id of [userId, stranger])
-      for (const table of tables) await insert(table, { user_id: id, created_at: instant });
-    await setUser({ has_second_factor: true, wallet_linked_at: instant });
-    await insert('application_users', own());
-    await remove();
-    for (const table of tables) expect([table, await count(table)]).toEqual([table, isRemoved ? 0 : 1]);
-    for (const table of tables) expect([table, await count(table, stranger)]).toEqual([table, 1]);
-    const row = await readUser();
-    expect([row?.wallet_address === '', row?.has_second_factor, row?.passkey_removed_at]).toEqual([
-      isRemoved,
-      !isRemoved,
-      isRemoved ? NOW : null,
-    ]);
-    expect(readTold()).toEqual(isRemoved ? [here] : []);
-  });
-
-  test.each<[string, prepare: () => Promise<unknown>, Columns, isTold: boolean]>([
-    ['a passkey', () => insert('passkeys', { user_id: userId, created_at: NOW }), { passkey_removed_at: NOW }, false],
-    [
-      'a second factor',
-      () => insert('totp_secrets', { user_id: userId, created_at: NOW }),
-      { passkey_removed_at: NOW, has_second_factor: false },
-      false,
-    ],
-    [
-      'a wallet',
-      async () => setUser({ wallet_linked_at: SINCE }),
-      { wallet_address: '', passkey_removed_at: null },
-      true,
-    ],
-    [
-      'an identity',
-      () => insert('user_identities', { user_id: userId, created_at: NOW }),
-      { passkey_removed_at: null },
-      false,
-    ],
-  ])('may be %s alone', async (_, prepare, after, isTold) => {
-    await setUser({ has_second_factor: true, wallet_linked_at: at(-HOUR - 1) });
-    await insert('application_users', own());
-    await prepare();
-    await remove();
-    expect(await readUser()).toMatchObject({ has_second_factor: true, ...after });
-    expect(readTold()).toEqual(isTold ? [here] : []);
-  });
-
-  test('writes no row of a user who has added nothing', async () => {
-    const version = () => sql`select xmin::text from users where id = ${userId}`;
-    const before = await version();
-    await remove();
-    expect(await version()).toEqual(before);
-  });
-
-  test('is nothing of somebody who is deleted', async () => {
-    await insert('passkeys', { user_id: userId, created_at: NOW });
-    await setUser({ deleted_at: NOW });
-    await remove();
-    expect(await count('passkeys')).toBe(1);
-  });
 });

@@ -154,23 +154,36 @@ async function store(fields: Columns): Promise<UnfinishedChange> {
   return change;
 }
 
+const AFTER = '00000001-0000-0000-0000-000000000000';
+/** With so many, a batch has one user. */
+const many = () => [here, ...ids(499)];
+
 describe('of an application that is restricted now', () => {
-  test('sessions end after the last that was looked at, of those who may not enter', async () => {
-    const [first = '', second = '', third = ''] = ids(3).sort();
-    for (const id of [first, second, third]) {
+  test('sessions end one after the other, of those who may not enter', async () => {
+    const [first = '', second = '', third = '', elsewhere = ''] = ids(4).sort();
+    for (const id of [first, second, third, elsewhere]) {
       await createUser({ id });
-      await insert('sessions', own({ user_id: id }));
+      await insert('sessions', own({ user_id: id, application_id: id === elsewhere ? other : here }));
     }
     await insert('added_users', own({ user_id: third }));
-    await insert('sessions', own({ application_id: other, user_id: stranger }));
-    const change = await store({ kind: 'application', subject_id: here, after: first });
-    expect((await takeStep(callAt(), change)).userIds).toEqual([second]);
-    expect([await usersOf('sessions'), await usersOf('sessions', other)]).toEqual([[first, third], [stranger]]);
+    const change = await store({ kind: 'application', subject_id: here, after: first, losing_ids: many() });
+    const { change: next = change, userIds } = await takeStep(callAt(), change);
+    expect([userIds, next.after]).toEqual([[second], second]);
+    const { change: last = change } = await takeStep(callAt(), next);
+    expect([last.after, (await takeStep(callAt(), last)).change?.step]).toEqual([third, 1]);
+    expect([await usersOf('sessions'), await usersOf('sessions', other)]).toEqual([[first, third], [elsewhere]]);
     expect(await usersOf('session_cutoffs')).toEqual([second]);
     // Of two processes at one step, one does it.
     await sql`delete from session_cutoffs where application_id = ${here}`;
     expect(await takeStep(callAt(), change)).toEqual({ userIds: [] });
     expect(await usersOf('session_cutoffs')).toEqual([]);
+  });
+
+  test('grants end one after the other', async () => {
+    const [first, second] = ids(2).sort();
+    for (const id of [second, first]) await insert('oidc_grants', own({ id }));
+    const change = await store({ kind: 'application', subject_id: here, step: 1, losing_ids: many() });
+    expect((await takeStep(callAt(), change)).change?.after).toBe(first);
   });
 
   test.each<[string, columns: () => Columns, isEnded: boolean]>([
@@ -179,12 +192,12 @@ describe('of an application that is restricted now', () => {
     ['that has ended', () => ({ expires_at: NOW }), false],
     ['from before a cut-off', () => ({ user_id: stranger }), false],
     ['that was looked at', () => ({ id: `00000000${randomUUID().slice(8)}` }), false],
+    ['that was looked at last', () => ({ id: AFTER }), false],
     ['of another application', () => ({ application_id: other }), false],
   ])('a grant ends %s', async (_, columns, isEnded) => {
     await insert('user_cutoffs', { user_id: stranger });
     await insert('oidc_grants', own(columns()));
-    const after = '00000001-0000-0000-0000-000000000000';
-    const change = await store({ kind: 'application', subject_id: here, step: 1, after });
+    const change = await store({ kind: 'application', subject_id: here, step: 1, after: AFTER });
     expect((await takeStep(callAt(), change)).userIds).toEqual(isEnded ? [userId] : []);
   });
 });
@@ -227,24 +240,41 @@ describe.each([
     expect(await updated()).toHaveLength(1);
   });
 
+  test('members are looked at one after the other', async () => {
+    const [first = '', second = '', third = ''] = ids(3).sort();
+    await sql`delete from group_members where group_id = ${group}`;
+    for (const user_id of [third, first, second]) await insert('group_members', { group_id: group, user_id });
+    const change = await store({ subject_id: group, is_removal: isRemoval, after: first, losing_ids: many() });
+    const { change: next, userIds } = await takeStep(callAt(), change);
+    expect([userIds, next?.after]).toEqual([[second], second]);
+    const left = await sql`select user_id from group_members where group_id = ${group} order by user_id`;
+    expect(left.map((row) => row.user_id)).toEqual(isRemoval ? [first, third] : [first, second, third]);
+  });
+
   test('the change is removed in the end, with what has stood for it', async () => {
+    const another = await store({ subject_id: neighbor });
     await insert('session_cutoffs', own({ user_id: EVERY_REFUSED, expires_at: at(366 * DAY) }));
     const change = await store({ subject_id: group, is_removal: isRemoval, step: 1 });
     expect(await takeStep(callAt(), change)).toEqual({ userIds: [] });
     expect([await findUnfinished(callAt(), change.id), await usersOf('session_cutoffs')]).toEqual([undefined, []]);
+    expect(await findUnfinished(callAt(), another.id)).toEqual(another);
     const left = await sql`select id from groups where id in (${group}, ${neighbor})`;
     expect(left.map(({ id }) => id).sort()).toEqual((isRemoval ? [neighbor] : [group, neighbor]).sort());
   });
 });
 
-test('of a user who is erased, what was stored meanwhile goes', async () => {
-  await setUser({ deleted_at: NOW, email: '', wallet_address: '' });
-  await insert('sessions', own());
-  for (const table of ['passkeys', 'user_identities', 'remembered_sign_ins'] as const)
-    await insert(table, { user_id: userId });
+const STORED = ['sessions', 'passkeys', 'user_identities', 'remembered_sign_ins'] as const;
+test.each<[string, Columns, left: string[]]>([
+  ['deleted', { deleted_at: NOW }, ['remembered_sign_ins']],
+  ['erased', { deleted_at: NOW, email: '', wallet_address: '' }, []],
+])('of a user who is %s, what was stored meanwhile goes', async (_, columns, left) => {
+  await setUser(columns);
+  for (const table of STORED) await insert(table, table === 'sessions' ? own() : { user_id: userId });
   await takeStep(callAt(), await store({ kind: 'user', subject_id: userId }));
-  for (const table of ['sessions', 'passkeys', 'user_identities', 'remembered_sign_ins'])
-    expect([table, await sql`select from ${sql(table)} where user_id = ${userId}`]).toEqual([table, []]);
+  for (const table of STORED) {
+    const rows = await sql`select from ${sql(table)} where user_id = ${userId}`;
+    expect([table, rows.length]).toEqual([table, left.includes(table) ? 1 : 0]);
+  }
 });
 
 describe('of an invitation that is withdrawn', () => {
@@ -271,15 +301,19 @@ describe('of an invitation that is withdrawn', () => {
   ] as const;
   const give = (table: (typeof HAD)[number], user_id: string) => {
     const isOfUser = table === 'passkeys' || table === 'user_identities';
-    return insert(table, isOfUser ? { user_id } : own({ user_id }));
+    return insert(table, isOfUser ? { user_id } : { application_id: other, user_id });
   };
 
   test('the user goes who was nothing else, whatever others have', async () => {
     for (const table of HAD) await give(table, stranger);
     await join(stranger);
     await insert('webhooks', { application_id: here, owner_id: stranger });
+    const event = { application_id: here, occurred_at: NOW, id: randomUUID(), actor_type: 'admin_key', actor: 'key' };
+    const about = { action: 'AdminService/UpdateUser', resource: userId, ip_address: '::1', request_id: '' };
+    await sql`insert into audit_events ${sql({ ...event, ...about })}`;
     await withdraw();
     expect(await isErased()).toBe(true);
+    expect(await sql`select ip_address from audit_events where id = ${event.id}`).toEqual([{ ip_address: '' }]);
     expect(await sql`select deleted_at from users where id = ${stranger}`).toEqual([{ deleted_at: null }]);
   });
 

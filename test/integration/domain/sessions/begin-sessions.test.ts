@@ -85,6 +85,15 @@ describe('an exchange', () => {
     expect(await sessionsHere()).toMatchObject([{ expires_at: at(ms) }]);
   });
 
+  test.each<[string, attributeClaims: string[], attributes: object | null]>([
+    ['that the application lists', ['plan'], { plan: 'pro' }],
+    ['of which it lists none', [], null],
+  ])('begins a session with the attributes %s', async (_, attributeClaims, attributes) => {
+    await sql`update users set attributes = ${sql.json({ plan: 'pro', secret: 'churn risk' })} where id = ${userId}`;
+    await exchange({}, { attributeClaims });
+    expect((await sessionsHere()).map((row) => row.attributes)).toEqual([attributes]);
+  });
+
   test.each<[string, ms: number, isAccepted: boolean]>([
     ['at a cut-off', -MINUTE, false],
     ['after it', -MINUTE - 1, true],

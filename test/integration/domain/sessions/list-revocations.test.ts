@@ -1,13 +1,14 @@
 /** Each condition of the lists of revocations, a row each. What their cursor guarantees: test/domain/sessions/list-revocations.test.ts. */
-import { randomUUID } from 'node:crypto';
+import { randomBytes, randomUUID } from 'node:crypto';
 import { beforeEach, describe, expect, test } from 'vitest';
 import type { Run } from '../../../../src/database/pool/database.ts';
-import { Revocations } from '../../../../src/domain/sessions/list-revocations.ts';
+import { PageTokens } from '../../../../src/domain/pages/list.ts';
+import { listRevocations, Revocations } from '../../../../src/domain/sessions/list-revocations.ts';
 import { pause } from '../../../../src/pause.ts';
 import { cloneDatabase, openDatabase } from '../../../support/database.ts';
-import { DAY, openDomain } from '../../../support/domain-scene.ts';
+import { DAY, openDomain, reason } from '../../../support/domain-scene.ts';
 
-const { sql, insert, database, clone, createUser, createApplication } = await openDomain();
+const { sql, insert, callOf, database, clone, createUser, createApplication } = await openDomain();
 const run = database.eachWithin(60_000);
 const MINUTE = 60_000;
 /** Of this file: a cursor is good for 20 minutes, and the files before may take longer. */
@@ -94,6 +95,22 @@ test.each<[string, columns: () => Columns, isTold: boolean]>([
   expect(await listFrom()).toEqual(isTold ? ['everybody'] : []);
 });
 
+test('no earlier row is read', async () => {
+  const before = { user_id: userId, changed_at: at(-MINUTE - 1) };
+  await insert('session_cutoffs', { application_id: here, ...before });
+  await insert('user_cutoffs', before);
+  await insert('application_users', { application_id: here, user_id: userId });
+  await insert('oidc_grants', { application_id: here, user_id: userId, ended_at: before.changed_at });
+  const read: unknown[] = [];
+  const reading: Run = async (select, parameters) => {
+    const rows = await run(select, parameters);
+    if (select.name === 'selectRevocations') read.push(rows);
+    return rows;
+  };
+  await open(reading).find(here, await since(FROM));
+  expect(read).toEqual([[]]);
+});
+
 test.each([
   ['of now', 0, true],
   ['of the next instant', 1, false],
@@ -109,6 +126,16 @@ test.each([
   const known = await begin(revocations);
   const answer = await revocations.find(here, { ...known, at: NOW.getTime() + ms });
   expect(answer?.rows !== undefined).toBe(isUsable);
+});
+
+test('a caller whose cursor is too old has to forget what it knows', async () => {
+  const pageTokens = new PageTokens([randomBytes(32)]);
+  const list = (request: object) => listRevocations(callOf(here), { revocations: open(), pageTokens }, request);
+  const { until } = await list({});
+  expect((await list({ since: until })).revocations).toEqual([]);
+  const { epoch } = await begin();
+  const since = pageTokens.seal({ at: at(-21 * MINUTE), id: `0 ${epoch}` }, ['revocations', here]);
+  expect(await reason(list({ since }))).toBe('CURSOR_EXPIRED');
 });
 
 test('a caller who asks for little gets all of it, although another one asks for too much', async () => {

@@ -126,6 +126,7 @@ test.each<[string, session: Columns, newest: Columns | undefined, settings: Part
   // A session elsewhere stands for nothing here.
   const elsewhere = { ...own(), application_id: other, expires_at: at(-MINUTE), began_at: at(-DAY) };
   const { id } = await insert('sessions', { ...elsewhere, cutoff_at: at(-DAY) });
+  await insert('sessions', { ...own(), application_id: await createApplication() });
   const neighbor = await insert('sessions', { ...own(), user_id: await createUser(), ...GONE });
   const before = await sessionsHere();
   expect(await renew(settings)).toBe(answer);

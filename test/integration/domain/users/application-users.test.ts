@@ -78,6 +78,16 @@ describe('an application sees a user', () => {
   });
 });
 
+test.each<[string, attributeClaims: string[], attributes: object | null]>([
+  ['those that it lists', ['plan', 'missing'], { plan: 'pro' }],
+  ['none', [], null],
+])('an application sees of the attributes %s', async (_, attributeClaims, attributes) => {
+  await signIn();
+  await setUser({ attributes: sql.json({ plan: 'pro', secret: 'churn risk' }) });
+  const user = await getApplicationUser(callOf(here, { attributeClaims }), { userId });
+  expect(user.attributes).toEqual(attributes);
+});
+
 test('of many, a batch reads those that are asked for, 100 at most', async () => {
   let read = -1;
   const call = callOf(here);

@@ -14,7 +14,12 @@ import {
   isYoung,
   showYoung,
 } from '../../../../src/domain/users/counts-from.ts';
-import { findUserByEmail, findUserToSignIn } from '../../../../src/domain/users/find-user-by-email.ts';
+import {
+  findUserByEmail,
+  findUserToSignIn,
+  spellingsOf,
+  userByEmail,
+} from '../../../../src/domain/users/find-user-by-email.ts';
 import { getUser } from '../../../../src/domain/users/get-user.ts';
 import { listUserAccess, mayEnter } from '../../../../src/domain/users/list-user-access.ts';
 import { listUsers } from '../../../../src/domain/users/list-users.ts';
@@ -154,11 +159,12 @@ describe('the applications of a user', () => {
     await sql`
       with named as (
         insert into applications (id, name, client_id, redirect_uris, created_at)
-        select gen_random_uuid(), 'Same', 'many ' || ${userId} || n, '{}', ${NOW} from generate_series(1, 101) n
+        select gen_random_uuid(), 'Same', 'many ' || ${userId}::text || n, '{}', ${NOW} from generate_series(1, 101) n
         returning id
       )
       insert into application_users (application_id, user_id, first_signed_in_at, last_signed_in_at)
-      select id, ${userId}, ${NOW}, ${NOW} from named union all select ${ACCOUNT_APPLICATION_ID}, ${userId}, ${NOW}, ${NOW}`;
+      select id, ${userId}::uuid, ${NOW}::timestamptz, ${NOW}::timestamptz from named
+      union all select ${ACCOUNT_APPLICATION_ID}::uuid, ${userId}::uuid, ${NOW}::timestamptz, ${NOW}::timestamptz`;
     const all = await sql`select id from applications where client_id like ${`many ${userId}%`} order by id`;
     expect((await list()).map(({ id }) => id)).toEqual(all.slice(0, 100).map(({ id }) => id));
     await sql`delete from application_users where user_id = ${userId} and application_id <> ${ACCOUNT_APPLICATION_ID}`;
@@ -217,6 +223,8 @@ describe('a proof of the address', () => {
     ['is none of a deleted user', { deleted_at: NOW }, null],
   ])('%s', async (_, columns, after) => {
     await setUser(columns);
+    // It may be that of somebody else by now.
+    if (columns.email) await setUser({ email }, stranger);
     await markEmailVerified(call, { userId, email: email.toUpperCase() });
     expect([(await readUser())?.email_verified_at, (await readUser(stranger))?.email_verified_at]).toEqual([
       after,
@@ -250,12 +258,39 @@ describe('an added user', () => {
     expect([await add().catch(reasonOf), await isAdded()]).toEqual([reason, 0]);
   });
 
-  test('of an unknown application is nobody, and keeps invitations as they are', async () => {
+  test.each<[string, find: () => Promise<string>]>([
+    ['an unknown application', async () => randomUUID()],
+    ['a deleted application', async () => createApplication({ deleted_at: NOW })],
+  ])('of %s is nobody, and keeps invitations as they are', async (_, find) => {
     await invite({ created_user: true, expires_at: at(DAY) });
-    const added = addApplicationUser(call, { applicationId: randomUUID(), userId });
+    const added = addApplicationUser(call, { applicationId: await find(), userId });
     expect(await added.catch(reasonOf)).toBe('APPLICATION_NOT_FOUND');
     const kept = await sql`select created_user, added_user from invitations where user_id = ${userId}`;
     expect(kept).toEqual([{ created_user: true, added_user: true }]);
+  });
+
+  test('who is erased meanwhile is nobody, and leaves nothing', async () => {
+    const erased = { deleted_at: NOW, email: '', wallet_address: '' };
+    const added = addApplicationUser(
+      callAt(NOW, () => setUser(erased)),
+      { applicationId: here, userId },
+    );
+    expect([await added.catch(reasonOf), await isAdded()]).toEqual(['USER_NOT_FOUND', 0]);
+  });
+
+  test.each<[string, given: Columns, isWritten: boolean]>([
+    ['has created the user', { created_user: true, added_user: false }, true],
+    ['has given the access', { created_user: false, added_user: true }, true],
+    ['has given neither', { created_user: false, added_user: false }, false],
+  ])('changes an invitation that %s', async (_, given, isWritten) => {
+    await invite(given);
+    const read = () => sql`select created_user, added_user, xmin::text from invitations where user_id = ${userId}`;
+    const [before] = await read();
+    await add();
+    const after = { created_user: false, added_user: false };
+    expect(await read()).toEqual([
+      { ...after, xmin: isWritten ? expect.not.stringMatching(`^${before?.xmin}$`) : before?.xmin },
+    ]);
   });
 
   test('is more than an invitation, which no longer takes the access away', async () => {
@@ -283,6 +318,8 @@ describe('an address', () => {
     const find = async () => (await findUserByEmail(call, 'A@bücher.test'))?.id;
     const get = async () => (await getUser(call, { email: 'A@bücher.test' }).catch(() => undefined))?.id;
     expect([await find(), await get(), await filter({ email: 'A@bücher.test' })]).toEqual([userId, userId, [userId]]);
+    const owners = statement('owners', { id: t.uuid })`select id from (${userByEmail}) owner`;
+    expect(await call.run(owners, spellingsOf('A@bücher.test'))).toEqual([{ id: userId }]);
     await setUser({ deleted_at: NOW });
     expect([await find(), await get()]).toEqual([twin, twin]);
     await setUser({ deactivated_at: NOW }, twin);

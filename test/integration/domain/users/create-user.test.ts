@@ -33,6 +33,12 @@ describe('a new user', () => {
 
   test.each<[string, before: () => Columns, fields: () => object, reason: string | undefined]>([
     ['with a taken address', () => ({}), () => ({ email }), 'USER_ALREADY_EXISTS'],
+    [
+      'with another spelling of a taken address',
+      () => ({ email: 'twin@bücher.test' }),
+      () => ({ email: 'twin@xn--bcher-kva.test' }),
+      'USER_ALREADY_EXISTS',
+    ],
     ['with that of a deleted one', () => ({ deleted_at: NOW }), () => ({ email }), undefined],
     [
       'with a taken external ID',

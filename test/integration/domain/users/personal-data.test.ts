@@ -72,6 +72,14 @@ test.each<[string, Columns]>([
   expect(await read(stranger)).toEqual([columns]);
 });
 
+test('a login that has neither is not written again', async () => {
+  await insert('login_intents', own());
+  const read = () => sql`select xmin::text from login_intents where user_id = ${userId}`;
+  const before = await read();
+  await erase();
+  expect(await read()).toEqual(before);
+});
+
 test.each<[string, before: Columns | undefined, after: { cutoff_at: Date; expires_at: Date }]>([
   ['where there was none', undefined, { cutoff_at: at(-HOUR), expires_at: at(DAY) }],
   [

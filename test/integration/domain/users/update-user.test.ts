@@ -6,7 +6,7 @@ import { LAYOUT } from '../../../support/database.ts';
 import { at, DAY, NOW, openDomain } from '../../../support/domain-scene.ts';
 import { holdLock, waitForLockWaiters } from '../../../support/lock.ts';
 
-const { sql, insert, callAt, clone, createUser, createApplication } = await openDomain();
+const { sql, insert, callAt, clone, readTold, createUser, createApplication } = await openDomain();
 const call = callAt();
 
 let here: string;
@@ -179,6 +179,16 @@ describe('a change of a user', () => {
     expect(await readUser()).toMatchObject({ wallet_linked_at: null });
     // Many users have none.
     expect(await updateUser(call, { userId, walletAddress: '' })).toMatchObject({ walletAddress: '' });
+  });
+
+  test('is told to the applications of the user, and is none of nobody', async () => {
+    await insert('webhooks', { application_id: here });
+    await insert('application_users', own());
+    readTold();
+    await updateUser(call, { userId, name: 'Ada' });
+    expect(readTold()).toEqual([here]);
+    await setUser({ deleted_at: NOW });
+    expect(await changeOwnEmail(call, { userId, email: `new.${email}` }).catch(reasonOf)).toBe('USER_NOT_FOUND');
   });
 
   test('writes no invitation that has created nobody', async () => {

@@ -4,7 +4,7 @@ import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import { Database } from '../../../../../src/database/pool/database.ts';
 import { BY_USHER, withAudit } from '../../../../../src/domain/audit/audit-event.ts';
 import { eraseUser } from '../../../../../src/domain/lifecycle/end-user.ts';
-import { changeOwnEmail, updateUser } from '../../../../../src/domain/users/update-user.ts';
+import { changeOwnEmail, linkWallet, updateUser } from '../../../../../src/domain/users/update-user.ts';
 import {
   type AddressChange,
   undoAddressChange,
@@ -110,6 +110,8 @@ describe('the link of a change', () => {
     const link = await change('B');
     await undo(link);
     clock.advance(1_000);
+    // It keeps what the user has added since.
+    await linkWallet(callAt(), { userId, email: addressOf('A'), walletAddress: `0x${randomUUID()}` });
     const cutoff = async () => (await sql`select cutoff_at from user_cutoffs where user_id = ${userId}`)[0]?.cutoff_at;
     const [user, before] = [await readUser(), await cutoff()];
     await undo(link);
