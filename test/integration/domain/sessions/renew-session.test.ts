@@ -23,7 +23,7 @@ const cutOff = (ms: number) => insert('session_cutoffs', { ...own(), cutoff_at: 
 const sessionsHere = () => sql`select * from sessions where application_id = ${here} and user_id = ${userId}`;
 
 const [ID, NEWEST] = [randomUUID(), randomUUID()];
-const renew = (settings: Partial<Application> = {}, sessionId = ID) =>
+const renew = (settings: Partial<Application> = {}, sessionId: string = ID) =>
   renewSession(callOf(here, settings), { sessionMaxAgeSeconds: 86_400 }, { sessionId }).then(
     ({ id }) => ({ [ID]: 'itself', [NEWEST]: 'the newest' })[id] ?? 'a successor',
     (error) => error.reason as string,
