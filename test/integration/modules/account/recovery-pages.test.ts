@@ -7,12 +7,15 @@ import { FakeProvider } from '../../../support/fake-provider.ts';
 import { LOGIN_CONFIG, LoginBrowser, type LoginPage, textOf } from '../../../support/login-browser.ts';
 import { LoginFixture } from '../../../support/login-fixture.ts';
 import { wrongCode } from '../../../support/mail-server.ts';
+import { RecordedLog } from '../../../support/recorded-log.ts';
 import { enterDigits, makeRecoveryLink, openLink, reachLastButton, recover } from '../../../support/recovery.ts';
 import { adminClient, clientsOf, createTestUser, type TestUser } from '../../../support/service.ts';
 import { Wallet } from '../../../support/wallet.ts';
 
 const acme = await FakeProvider.start();
+const log = new RecordedLog('error');
 const fixture = await LoginFixture.open({
+  logger: log.logger,
   config: {
     loginMethods: ['wallet', 'email', 'passkey'],
     loginProviders: [{ ...acme.settings(), name: 'Acme & Sons' }],
@@ -89,7 +92,7 @@ describe('the last page', () => {
     const made = await makeRecoveryLink(service, user, ['ADDRESS']);
     const last = await reachLastButton(browser, made, { email, mailbox });
     const forged = await browser.submit(last, '/recover/use', { proof: wrongCode(mailbox.codeFor(email)) });
-    expect([forged.status, actionsOf(forged)]).toEqual([422, ['/recover/address/code']]);
+    expect([forged.status, actionsOf(forged), log.lines.splice(0)]).toEqual([422, ['/recover/address/code'], []]);
     await createTestUser(service, { email });
     const taken = await browser.submit(last, '/recover/use');
     expect([taken.status, actionsOf(taken), taken.alert]).toEqual([
@@ -138,12 +141,19 @@ describe('the code for the new address', () => {
     expect([page.status, actionsOf(page)]).toEqual([422, ['/recover/address']]);
   });
 
-  it('is no refusal where Usher fails', async () => {
+  it('is no refusal where Usher fails, of which the log has the cause', async () => {
     const { code, enter } = await askForCode();
-    await sql`alter table login_codes add constraint fails check (attempts = 0) not valid`;
-    expect((await enter({ proof: wrongCode(code) })).status).toBe(500);
+    const made = await makeRecoveryLink(service, await createTestUser(service), ['ADDRESS']);
+    const browser = new LoginBrowser(service);
+    const page = await enterDigits(browser, made);
+    const ask = () => browser.submit(page, '/recover/address', { email: 'fails@new.test' });
+    await sql`alter table login_codes add constraint fails check (attempts = 0 and email <> 'fails@new.test') not valid`;
+    const answers = [await enter({ proof: wrongCode(code) }), await ask()];
     await sql`alter table login_codes drop constraint fails`;
+    expect(answers.map(({ status }) => status)).toEqual([500, 500]);
+    expect(log.lines.splice(0).join()).not.toContain('TypeError');
     expect((await enter({ proof: code })).heading).toBe('This is what changes');
+    expect((await ask()).heading).toBe('Check your e-mail');
   });
 });
 
