@@ -15,7 +15,7 @@ import { openSampledConsole } from '../../../support/console-samples.ts';
 import { countStatements } from '../../../support/count-statements.ts';
 import { textOf } from '../../../support/login-browser.ts';
 import { OPERATIONS } from '../../../support/operations.ts';
-import { testConfig } from '../../../support/service.ts';
+import { adminClient, createTestUser, testConfig } from '../../../support/service.ts';
 
 const { fixture, samples, browser } = await openSampledConsole(OPERATORS.viewer);
 const { sql, url } = fixture.service.database;
@@ -118,6 +118,14 @@ test('names are those of the IDs that are asked for, and no others', async () =>
   expect(await read({ key: [k] })).toEqual([[k, { name: samples.keyName, detail: a }]]);
   expect(await read({ group: [g] })).toEqual([[g, { name: 'Editors', detail: '' }]]);
   expect(await read({ application: [a] })).toEqual([[a, { name: 'Shop', detail: '' }]]);
+  const unnamed = await createTestUser(fixture.service);
+  expect(await read({ user: [unnamed.id] })).toEqual([[unnamed.id, { name: unnamed.email, detail: unnamed.email }]]);
+  const { group } = await adminClient(fixture.service).createGroup({ name: 'plain' });
+  const groupId = group?.groupId ?? '';
+  expect(await read({ group: [groupId] })).toEqual([[groupId, { name: 'plain', detail: '' }]]);
+  const { apiKeyId } = await adminClient(fixture.service).createApiKey({ applicationId: a });
+  await sql`update api_keys set name = null where id = ${apiKeyId}`;
+  expect(await read({ key: [apiKeyId] })).toEqual([[apiKeyId, { name: '', detail: a }]]);
   expect(await read({ webhook: [w] })).toEqual([]);
   const webhook = [w, { name: samples.webhookUrl, detail: a }];
   expect(await read({ webhook: [w], application: [a] })).toContainEqual(webhook);

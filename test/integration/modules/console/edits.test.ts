@@ -90,3 +90,9 @@ test('a form is not refused because of what it does not show', async () => {
   await browser.post(`${path}/deactivate`);
   expect((await browser.submit(page, path, { name: 'Deactivated meanwhile' })).text).toContain('Saved.');
 });
+
+test.each([{}, { version: '' }])('a form with %j for a version replaces what is stored', async (version) => {
+  const { id, email } = await createTestUser(fixture.service);
+  const { location } = await browser.post(`/users/${id}`, { email, name: 'Sent by hand', ...version });
+  expect(location).toBe(`/users/${id}?done=saved`);
+});

@@ -135,6 +135,24 @@ describe('the preview of the login page', () => {
   });
 });
 
+test('the preview says how surely people must sign in, where there is a way', async () => {
+  const provider = {
+    id: 'acme',
+    name: 'Acme',
+    type: 'openid',
+    issuer: 'https://acme.test/a',
+    clientId: 'usher',
+  } as const;
+  const rest = { clientSecret: 'secret', trustEmail: false, emailDomains: [], assurance: { amr: { mfa: 2 as const } } };
+  await using other = await ConsoleFixture.open({
+    config: { loginProviderIds: undefined, loginProviders: [{ ...provider, ...rest }] },
+  });
+  const applicationId = other.tenant.id;
+  await adminClient(other.service).updateApplication({ applicationId, requiredAssurance: 'TWO_FACTORS' });
+  const ada = await other.signIn(OPERATORS.admin);
+  expect((await ada.open(`/applications/${applicationId}/preview`)).body).toContain('takes two factors.');
+});
+
 test('the largest logo fits', async () => {
   expect((await upload(png(1_024, 512, { bytes: 40 * KIB }))).status).toBe(303);
 });
