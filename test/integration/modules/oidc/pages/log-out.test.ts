@@ -171,6 +171,14 @@ describe('with the ID token of a login', () => {
   });
 });
 
+it('signs its user out of the browser in which it comes, too, if the user is signed in there', async () => {
+  const user = await createTestUser(service);
+  const [phone, laptop] = [await signIn({ user }), await signIn({ user })];
+  await logOut(laptop.browser, { id_token_hint: phone.idToken });
+  expect(await isLive(phone)).toEqual([false, false]);
+  expect(await isRemembered(laptop.browser)).toBe(false);
+});
+
 it('ends codes that the user has got in the browser, also where that remembers no sign-in', async () => {
   const [at, next] = [
     await createTenant(service, { openIdConnect: true }),
