@@ -64,6 +64,7 @@ async function comeBack(
     const authorization = readAuthorization(settings.authorizationKeys, state, { ...binding, purpose });
     return authorization ? [{ authorization, purpose }] : [];
   })[0];
+  // Equivalent: condition: no state is of a login and of a link, and links begin on an account page
   const link = begun || !account ? undefined : await finishLink(account, given, settings);
   if (link) return link.problem;
   const fields = { ...given.fields, next: begun?.purpose === 'passkeys' ? ('passkeys' as const) : ('' as const) };

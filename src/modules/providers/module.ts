@@ -2,7 +2,6 @@
 import type { Config } from '../../config/config.ts';
 import { allowsMethod } from '../../domain/applications/branding.ts';
 import { ONE_FACTOR } from '../../domain/core/assurance.ts';
-import { ServiceError } from '../../domain/core/errors.ts';
 import { selectIdentities } from '../../domain/identities/list-identities.ts';
 import { showYoung } from '../../domain/users/counts-from.ts';
 import { watchFiles } from '../../jobs/watch-files.ts';
@@ -40,8 +39,10 @@ async function checkProviders({
       await providers.require(id).authorizationUrl(secrets, options);
       return pass(`${name} can be used`);
     } catch (error) {
-      const reason = error instanceof ServiceError ? error.detail : String(error);
-      return fail(`${name} cannot be used: ${reason} (${issuer})`, 'Nobody can sign in there. Correct its issuer');
+      return fail(
+        `${name} cannot be used: ${Object(error).detail} (${issuer})`,
+        'Nobody can sign in there. Correct its issuer',
+      );
     }
   });
   return Promise.all(checked);
