@@ -115,9 +115,12 @@ type Table = keyof typeof DEFAULTS;
 /** Opens an empty database until the tests of the file have ended. */
 export async function openDomain() {
   const clone = await cloneDatabase();
-  const database = new Database(clone.url, { connections: 4, layout: LAYOUT, statementTimeoutMs: 60_000 });
+  const openAs = (layout: Database['layout']) =>
+    new Database(clone.url, { connections: 4, layout, statementTimeoutMs: 60_000 });
+  const databases = { whole: openAs('whole'), distributed: openAs('distributed') };
+  const database = databases[LAYOUT];
   afterAll(async () => {
-    await database.close();
+    await Promise.all(Object.values(databases).map((each) => each.close()));
     await clone[Symbol.asyncDispose]();
   });
   const { sql } = clone;
@@ -134,9 +137,10 @@ export async function openDomain() {
    * Returns a call at an instant by that clock.
    *
    * @param meanwhile runs once, after the first statement
+   * @param layout those forms of statements for distributed tables run on any server
    */
-  const callAt = (now = NOW, meanwhile?: () => PromiseLike<unknown>): Call => {
-    const inner = withAudit(database.within(Number.POSITIVE_INFINITY), { ...BY_USHER, action: 'test', now });
+  const callAt = (now = NOW, meanwhile?: () => PromiseLike<unknown>, layout: Database['layout'] = LAYOUT): Call => {
+    const inner = withAudit(databases[layout].within(Number.POSITIVE_INFINITY), { ...BY_USHER, action: 'test', now });
     let waiting = meanwhile;
     const run: Call['run'] = async (statement, parameters) => {
       const rows = await inner(statement, parameters);

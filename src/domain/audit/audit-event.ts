@@ -50,7 +50,7 @@ export interface Change {
   /** Defaults to the parameter `auditId`. A statement with several rows gives each its own. */
   readonly id?: SQL;
   /** Who has signed in on behalf of the user. */
-  readonly onBehalfBy?: SQL;
+  readonly onBehalfBy?: SQL | undefined;
   /** Why an operator has done it. */
   readonly note?: SQL;
 }

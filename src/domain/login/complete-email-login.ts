@@ -81,7 +81,7 @@ export async function completeByCode(
 /** Has no row if the code is no longer valid, and one without an application if the login cannot be completed. */
 const redeemCode = statement('redeem_login_code', COMPLETED_INTENT).ifWhole`
   with counted as (${countedAttempt}
-  ), ${completedIntent({ ...completionByProof, condition: sql`${completionByProof.condition} and exists (select 1 from counted)` })},
+  ), ${completedIntent({ ...completionByProof, condition: sql`exists (select 1 from counted)` })},
   verified as (${verifiedEmail} and exists (select 1 from completed)
   ), remembered as (${upsertOrigins(sql`from completed`)}
   )

@@ -143,8 +143,10 @@ export async function completeLoginElsewhere(
     return await completeLogin(call, tokens, request);
   } catch (error) {
     const { loginIntentId, ipAddress, userAgent, onBehalfBy } = check(request, rules);
-    const reason = error instanceof ServiceError && onBehalfBy === null && attemptReasonOf(error);
-    if (reason) {
+    // Equivalent: guard: no other error has a reason
+    if (!(error instanceof ServiceError)) throw error;
+    const reason = attemptReasonOf(error);
+    if (reason && onBehalfBy === null) {
       const userId = error.attempt?.userId ?? null;
       const origin = { ipAddress, userAgent: userId && userAgent && shortenUserAgent(userAgent) };
       await recordAttempt(call, codes, { loginIntentId, reason, userId, method: 'page', ...origin });

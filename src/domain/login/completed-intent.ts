@@ -81,7 +81,7 @@ export function completedIntent({
     resource: p.uuid('userId'),
     from: sql`completed`,
     applicationId: sql`application_id`,
-    ...(onBehalfBy && { onBehalfBy }),
+    onBehalfBy,
   };
   const owesNothing = owes
     ? sql` and (not ${sql.raw(owes)}.has_second_factor or ${assurance} >= ${sql.raw(String(TWO_FACTORS))}

@@ -27,7 +27,6 @@ export async function findLoginState(
   const intent = UUID.test(loginIntentId) ? await findLoginIntent(call, loginIntentId) : undefined;
   if (!intent) return { kind: 'unknown' };
   const status = statusOf(intent, call.now);
-  if (status === 'open') return { ...intent, kind: status };
   const { completedAt, userId, method } = intent;
   if (!completedAt || !isAnswerLive(tokens, { ...intent, completedAt }, call.now)) return { ...intent, kind: status };
   // Equivalent: guard: nothing is found of nobody
@@ -99,7 +98,7 @@ export async function isReplaced(
 ): Promise<boolean> {
   const at = knownAnswers.findIndex((answer) => answerDigest?.equals(answer));
   const newer = at < 0 ? knownAnswers : knownAnswers.slice(0, at);
-  const isOfThisRequest = answerDigest?.equals(browser.answerDigest) ?? false;
+  const isOfThisRequest = answerDigest?.equals(browser.answerDigest);
   if (!browserDigest || isOfThisRequest || newer.length === 0) return false;
   const own = await run(selectOwnAnswers, { userId, browserDigest });
   return newer.some((answer) => !own.some((each) => each.answerDigest?.equals(answer)));

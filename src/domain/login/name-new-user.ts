@@ -32,6 +32,7 @@ export async function nameNewUser(
     throw new ServiceError('CODE_NOT_VALID');
   const code = toLinkBy(latest, request.link ?? '');
   const completion = await completeEmailLogin(call, parts, { browser, intent, code, name });
+  // Equivalent: guard: only without a name there is none
   if (!completion) throw new ServiceError('CODE_NOT_VALID');
   return completion;
 }

@@ -30,6 +30,7 @@ export async function noteSignIn(call: Call, keys: LoginCodeKeys, browser: Brows
 
 async function note(call: Call, keys: LoginCodeKeys, browser: Browser, { userId, ...origin }: SignIn): Promise<void> {
   const [user] = await call.run(selectEmail, { userId });
+  // Equivalent: guard: errors are ignored
   if (!user) return;
   const { email } = user;
   const familiarity = await findFamiliarity(call, keys, browser, email);

@@ -101,6 +101,7 @@ async function record(
   // Equivalent: guard: Postgres refuses other texts, and errors are ignored
   if (!UUID.test(loginIntentId)) return;
   const intent = await findLoginIntent(call, loginIntentId);
+  // Equivalent: guard: errors are ignored
   if (!intent) return;
   const { applicationId } = intent;
   if (ipAddress && !(await takeNetworkPermits(call, codes, ipAddress, OF_PLACE))) return;

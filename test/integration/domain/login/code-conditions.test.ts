@@ -1,65 +1,45 @@
 /** Each condition of codes by e-mail, a row each. What people see: test/login-page. */
-import { createHash, randomBytes, randomUUID } from 'node:crypto';
-import { beforeEach, describe, expect, test } from 'vitest';
+import { randomBytes, randomUUID } from 'node:crypto';
+import { describe, expect, test } from 'vitest';
 import type { Call } from '../../../../src/domain/core/call.ts';
 import type { ServiceError } from '../../../../src/domain/core/errors.ts';
-import { createLoginCode } from '../../../../src/domain/login/create-login-code.ts';
+import { ADDRESS_IS_MUTED, createLoginCode } from '../../../../src/domain/login/create-login-code.ts';
 import { findAddressFacts } from '../../../../src/domain/login/find-address-facts.ts';
 import { findLatestCode } from '../../../../src/domain/login/find-latest-code.ts';
 import { rememberOrigin } from '../../../../src/domain/login/known-origins.ts';
-import {
-  deriveLoginCode,
-  deriveLoginCodeKeys,
-  digestLoginCode,
-  type LoginCodeKeys,
-} from '../../../../src/domain/login/login-code.ts';
+import { deriveLoginCode, deriveLoginCodeKeys, type LoginCodeKeys } from '../../../../src/domain/login/login-code.ts';
 import { admitRepetition } from '../../../../src/domain/login/login-code-limits.ts';
 import { createMuteToken, endMute, findMute, muteAddress } from '../../../../src/domain/login/muted-addresses.ts';
 import { recordSending } from '../../../../src/domain/login/record-sending.ts';
 import { isRightCode, requireRightCode } from '../../../../src/domain/login/require-right-code.ts';
 import { SignUpRules } from '../../../../src/domain/login/sign-up-rules.ts';
 import type { Browser } from '../../../../src/domain/sessions/browser.ts';
-import { at, DAY, HOUR, NOW, openDomain } from '../../../support/domain-scene.ts';
+import { LAYOUT } from '../../../support/database.ts';
+import { at, DAY, HOUR, NOW } from '../../../support/domain-scene.ts';
+import { type Columns, type LoginScene, MINUTE, openLoginScenes } from '../../../support/login-scene.ts';
 
-const { sql, insert, callAt, createUser, createApplication } = await openDomain();
+let { here, loginIntentId, userId, email, browser } = {} as LoginScene;
+const { sql, callAt, createUser, setUser, insertCode, keys, watch } = await openLoginScenes((begun) => {
+  ({ here, loginIntentId, userId, email, browser } = begun);
+});
 const SECOND = 1_000;
-const MINUTE = 60 * SECOND;
-const keys = deriveLoginCodeKeys([randomBytes(32)]);
 const other = deriveLoginCodeKeys([randomBytes(32)]);
-const signUps = new SignUpRules();
-
-type Columns = Readonly<Record<string, unknown>>;
+const signUps = new SignUpRules(['blocked.test']);
+const NEW = 'new@example.com';
 
 const browserOf = (fields: Partial<Browser> = {}): Browser => ({
-  ...{ digest: createHash('sha256').update(randomUUID()).digest(), address: '192.0.2.1', userAgent: 'Browser' },
+  ...{ digest: randomBytes(32), address: '192.0.2.1', userAgent: 'Browser' },
   ...{ answerDigest: randomBytes(32), knownAnswers: [], ...fields },
 });
 
-let here: string;
-let loginIntentId: string;
-let email: string;
-let userId: string;
-let browser: Browser;
-beforeEach(async () => {
-  [here, email, browser] = [await createApplication(), `${randomUUID()}@example.com`, browserOf()];
-  userId = await createUser({ email });
-  loginIntentId = (await insert('login_intents', { application_id: here })).id;
-});
-
+const mute = (call = callAt(), of = keys, address = email) => muteAddress(call, of, createMuteToken(of, address, NOW));
+const remember = (from: Browser, call = callAt(), of = keys, address = email) =>
+  rememberOrigin(call, of, from, { userId, email: address });
+const eraseUser = () => setUser({ deleted_at: NOW, email: '', wallet_address: '' });
 const where = () => ({ applicationId: here, loginIntentId, browserDigest: browser.digest });
 const reasonOf = (error: ServiceError) => ({ reason: error.reason, ...error.figures, ...error.attempt });
 const outcome = <Result>(work: Promise<Result>, show: (result: Result) => unknown = () => 'done') =>
   work.then(show, reasonOf);
-
-/** Inserts a code of this login, which is sent and live. */
-async function insertCode(columns: Columns = {}, of: LoginCodeKeys = keys) {
-  const id = randomUUID();
-  return insert('login_codes', {
-    ...{ application_id: here, login_intent_id: loginIntentId, id, browser_digest: browser.digest },
-    ...{ email, user_id: userId, code_digest: digestLoginCode(of, id, deriveLoginCode(of, id, 6)) },
-    ...{ created_at: at(-MINUTE), ...columns },
-  });
-}
 
 /** Inserts codes that have something in common with the one with the ID. */
 async function insertOthers(id: string) {
@@ -216,6 +196,32 @@ describe('a code is asked for', () => {
     expect(await readCode(id)).toMatchObject(meanwhile);
   });
 
+  test.each<[string, columns: Columns, reason: string, later: () => unknown, ms: number]>([
+    ['too early', { created_at: at(-SECOND) }, 'CODE_SENT_JUST_NOW', () => {}, 30 * SECOND],
+    [
+      'too often',
+      { sends: 3, created_at: at(-5 * MINUTE) },
+      'CODE_SENT_TOO_OFTEN',
+      () => sql`update login_codes set expires_at = ${NOW} where application_id = ${here}`,
+      0,
+    ],
+  ])('again %s, which keeps no other e-mail from the address', async (_, columns, reason, later, ms) => {
+    await insertCode(columns);
+    for (let count = 0; count < 10; count++) expect(await outcome(ask())).toMatchObject({ reason });
+    await later();
+    expect(await outcome(ask(callAt(at(ms))))).toBe('done');
+  });
+
+  test('by a stranger for a muted address: nothing is sent', async () => {
+    await muteAddress(callAt(), keys, createMuteToken(keys, email, NOW));
+    expect(await ask()).toMatchObject({ isDecoy: true, isUnknown: false, decoyReason: ADDRESS_IS_MUTED });
+  });
+
+  test('for a user who is erased meanwhile: it is not kept', async () => {
+    await ask(watch({ insertLoginCode: () => eraseUser() }));
+    expect(await sql`select from login_codes where application_id = ${here}`).toEqual([]);
+  });
+
   test('again by strangers no more often than a new one', async () => {
     await insertCode();
     const settings = { keys, limitFactor: 1 };
@@ -224,88 +230,107 @@ describe('a code is asked for', () => {
     expect(await outcome(ask())).toEqual({ reason: 'TOO_MANY_CODES', minutes: 20 });
   });
 
-  test.each<[string, settings: Columns, isUser: boolean, isDecoy: boolean, said: RegExp | undefined]>([
-    ['by a user', {}, true, false, undefined],
-    ['by a stranger who may sign up', { allow_sign_up: true }, false, false, undefined],
-    ['by one who may not', {}, false, true, /takes no sign-ups \(allowSignUp\)$/],
+  test.each<[string, settings: Columns, of: string | undefined, isDecoy: boolean, said: RegExp | undefined]>([
+    ['by a user', {}, undefined, false, undefined],
+    ['by a stranger who may sign up', { allow_sign_up: true }, NEW, false, undefined],
+    ['by one who may not', {}, NEW, true, /takes no sign-ups \(allowSignUp\)$/],
     [
       'by one of another domain',
       { allow_sign_up: true, sign_up_email_domains: ['other.test'] },
-      false,
+      NEW,
       true,
       /takes no sign-ups from this domain \(signUpEmailDomains\)$/,
     ],
-    ['at a restricted application', { allow_sign_up: true, restrict_access: true }, false, true, /allowSignUp/],
-  ])('%s', async (_, settings, isUser, isDecoy, said) => {
+    ['at a restricted application', { allow_sign_up: true, restrict_access: true }, NEW, true, /allowSignUp/],
+    [
+      'by one of a listed domain',
+      { allow_sign_up: true, sign_up_email_domains: ['other.test', 'example.com'] },
+      NEW,
+      false,
+      undefined,
+    ],
+    ['by one of a blocked domain', { allow_sign_up: true }, 'new@a.blocked.test', true, /BLOCKED_EMAIL_DOMAINS_FILE/],
+  ])('%s', async (_, settings, of, isDecoy, said) => {
     await sql`update applications set ${sql({ allow_sign_up: false, ...settings })} where id = ${here}`;
-    const shown = await ask(callAt(), isUser ? {} : { email: 'new@example.com' });
-    expect(shown).toMatchObject({ isDecoy, isUnknown: isDecoy, email: isUser ? email : 'new@example.com' });
+    const shown = await ask(callAt(), of ? { email: of } : {});
+    expect(shown).toMatchObject({ isDecoy, isUnknown: isDecoy, email: of ?? email });
     if (said) expect(shown.decoyReason).toMatch(said);
     else expect(shown.decoyReason).toBeUndefined();
   });
 });
 
-describe('what is known of an address', () => {
-  const find = () => findAddressFacts(callAt(), { keys: [...keys, ...other] }, browser, email, where());
-  const mute = (call = callAt(), of = keys, address = email) =>
-    muteAddress(call, of, createMuteToken(of, address, NOW));
-  const remember = (from: Browser, call = callAt(), of = keys, address = email) =>
-    rememberOrigin(call, of, from, { userId, email: address });
-  const nearby = () => browserOf({ address: browser.address });
+describe.each([...new Set<'whole' | 'distributed'>([LAYOUT, 'distributed'])])(
+  'what is known of an address, on one server or several: %s',
+  (layout) => {
+    const find = () =>
+      findAddressFacts(callAt(NOW, undefined, layout), { keys: [...keys, ...other] }, browser, email, where());
+    const nearby = () => browserOf({ address: browser.address });
 
-  test.each<[string, prepare: () => Promise<unknown>, facts: object]>([
-    ['nothing but the user', async () => {}, { user: true, familiarity: 'stranger', hasMuted: false }],
-    [
-      'nothing of one who is deactivated',
-      () => sql`update users set deactivated_at = ${NOW} where id = ${userId}`,
-      { user: false },
-    ],
-    ['the browser', () => remember(browser), { familiarity: 'browser' }],
-    ['the browser, by an earlier key', () => remember(browser, callAt(), other), { familiarity: 'browser' }],
-    ['the network', () => remember(nearby()), { familiarity: 'network' }],
-    ['no other place', () => remember(browserOf({ address: '198.51.100.7' })), { familiarity: 'stranger' }],
-    [
-      'no place of another address',
-      () => remember(browser, callAt(), keys, 'bob@example.com'),
-      { familiarity: 'stranger' },
-    ],
-    ['no place after 180 days', () => remember(browser, callAt(at(-180 * DAY))), { familiarity: 'stranger' }],
-    ['a place until then', () => remember(browser, callAt(at(1 - 180 * DAY))), { familiarity: 'browser' }],
-    ['a mute', () => mute(), { hasMuted: true }],
-    ['a mute by an earlier key', () => mute(callAt(), other), { hasMuted: true }],
-    ['no mute of another address', () => mute(callAt(), keys, 'bob@example.com'), { hasMuted: false }],
-    ['no mute after a day', () => mute(callAt(at(-DAY))), { hasMuted: false }],
-    ['a mute until then', () => mute(callAt(at(1 - DAY))), { hasMuted: true }],
-    [
-      'no mute for whoever is known',
-      async () => [await mute(), await remember(nearby())],
-      { familiarity: 'network', hasMuted: false },
-    ],
-    [
-      'the end of a mute',
-      async () => [await mute(), await endMute(callAt(), keys, createMuteToken(keys, email, NOW))],
-      { hasMuted: false },
-    ],
-    [
-      'the end of no other mute',
-      async () => [await mute(), await endMute(callAt(), keys, createMuteToken(keys, 'b@example.com', NOW))],
-      { hasMuted: true },
-    ],
-    [
-      'a place again, for longer',
-      async () => [await remember(browser, callAt(at(-180 * DAY))), await remember(browser)],
-      { familiarity: 'browser' },
-    ],
-    ['a mute again, for longer', async () => [await mute(callAt(at(-DAY))), await mute()], { hasMuted: true }],
-  ])('%s', async (_, prepare, facts) => {
-    await prepare();
-    const { user, familiarity, hasMuted, latest } = await find();
-    expect({ user: user !== undefined, familiarity, hasMuted, latest }).toMatchObject({ ...facts, latest: undefined });
-    const { id } = await insertCode();
-    expect((await find()).latest).toMatchObject({ id });
+    test.each<[string, prepare: () => Promise<unknown>, facts: object]>([
+      ['nothing but the user', async () => {}, { user: true, familiarity: 'stranger', hasMuted: false }],
+      [
+        'nothing of one who is deactivated',
+        () => sql`update users set deactivated_at = ${NOW} where id = ${userId}`,
+        { user: false },
+      ],
+      ['the browser', () => remember(browser), { familiarity: 'browser' }],
+      ['the browser, by an earlier key', () => remember(browser, callAt(), other), { familiarity: 'browser' }],
+      ['the network', () => remember(nearby()), { familiarity: 'network' }],
+      ['no other place', () => remember(browserOf({ address: '198.51.100.7' })), { familiarity: 'stranger' }],
+      [
+        'no place of another address',
+        () => remember(browser, callAt(), keys, 'bob@example.com'),
+        { familiarity: 'stranger' },
+      ],
+      ['no place after 180 days', () => remember(browser, callAt(at(-180 * DAY))), { familiarity: 'stranger' }],
+      ['a place until then', () => remember(browser, callAt(at(1 - 180 * DAY))), { familiarity: 'browser' }],
+      ['a mute', () => mute(), { hasMuted: true }],
+      ['a mute by an earlier key', () => mute(callAt(), other), { hasMuted: true }],
+      ['no mute of another address', () => mute(callAt(), keys, 'bob@example.com'), { hasMuted: false }],
+      ['no mute after a day', () => mute(callAt(at(-DAY))), { hasMuted: false }],
+      ['a mute until then', () => mute(callAt(at(1 - DAY))), { hasMuted: true }],
+      [
+        'no mute for whoever is known',
+        async () => [await mute(), await remember(nearby())],
+        { familiarity: 'network', hasMuted: false },
+      ],
+      [
+        'the end of a mute',
+        async () => [await mute(), await endMute(callAt(), keys, createMuteToken(keys, email, NOW))],
+        { hasMuted: false },
+      ],
+      [
+        'the end of no other mute',
+        async () => [await mute(), await endMute(callAt(), keys, createMuteToken(keys, 'b@example.com', NOW))],
+        { hasMuted: true },
+      ],
+      [
+        'a place again, for longer',
+        async () => [await remember(browser, callAt(at(-180 * DAY))), await remember(browser)],
+        { familiarity: 'browser' },
+      ],
+      ['a mute again, for longer', async () => [await mute(callAt(at(-DAY))), await mute()], { hasMuted: true }],
+    ])('%s', async (_, prepare, facts) => {
+      await prepare();
+      const { user, familiarity, hasMuted, latest } = await find();
+      expect({ user: user !== undefined, familiarity, hasMuted, latest }).toMatchObject({
+        ...facts,
+        latest: undefined,
+      });
+      const { id } = await insertCode();
+      expect((await find()).latest).toMatchObject({ id });
+    });
+  },
+);
+
+describe('of an address', () => {
+  test('the origins are forgotten if the user is erased meanwhile', async () => {
+    await eraseUser();
+    await remember(browser);
+    expect(await sql`select from known_origins where user_id = ${userId}`).toEqual([]);
   });
 
-  test('its origins are those of who signed in last', async () => {
+  test('the origins are those of who signed in last', async () => {
     const heir = await createUser();
     await remember(browser);
     await rememberOrigin(callAt(), keys, browser, { userId: heir, email });

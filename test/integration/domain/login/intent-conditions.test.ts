@@ -1,63 +1,17 @@
 /** Each condition of what completes a login, a row each. What people see: test/contract/login.test.ts and test/login-page. */
-import { randomBytes, randomUUID } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import { decodeJwt } from 'jose';
-import { beforeEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { noteEntryOnBehalf } from '../../../../src/domain/login/accept-invitation.ts';
 import { completeLogin, completeLoginElsewhere } from '../../../../src/domain/login/complete-login.ts';
-import { deriveLoginCodeKeys } from '../../../../src/domain/login/login-code.ts';
-import { toSignInOrigin } from '../../../../src/domain/sessions/browser.ts';
-import { AuthTokens } from '../../../../src/domain/tokens/auth-tokens.ts';
-import { at, HOUR, NOW, openDomain, reason } from '../../../support/domain-scene.ts';
-import { generateIssuerKey } from '../../../support/issuer.ts';
+import { at, HOUR, NOW, reason } from '../../../support/domain-scene.ts';
+import { address, type Columns, type LoginScene, MINUTE, openLoginScenes } from '../../../support/login-scene.ts';
 
-const { sql, insert, callAt, createUser, createApplication } = await openDomain();
-const MINUTE = 60_000;
-const { privateKey, kid, alg } = generateIssuerKey('EdDSA', 'key');
-const tokens = await AuthTokens.create('https://usher.test', [{ ...privateKey.export({ format: 'jwk' }), kid, alg }], {
-  toCompletedUrl: ({ loginIntentId: id }) => `https://app.test/?code=${id}`,
-  toErrorUrl: (_, error) => `https://app.test/?error=${error}`,
-  isLive: () => true,
+let { here, elsewhere, loginIntentId, untouched, userId, stranger, email, wallet, browser, origin } = {} as LoginScene;
+const { sql, insert, callAt, tokens, keys, watch, ...scene } = await openLoginScenes((begun) => {
+  ({ here, elsewhere, loginIntentId, untouched, userId, stranger, email, wallet, browser, origin } = begun);
 });
-
-type Columns = Readonly<Record<string, unknown>>;
-
-const browser = {
-  digest: randomBytes(32),
-  address: '192.0.2.1',
-  userAgent: 'Browser',
-  answerDigest: randomBytes(32),
-  knownAnswers: [],
-};
-const origin = toSignInOrigin(browser);
-const address = () => `${randomUUID()}@example.com`;
-
-let here: string;
-let elsewhere: string;
-let loginIntentId: string;
-let untouched: string;
-let userId: string;
-let stranger: string;
-let email: string;
-let wallet: string;
-beforeEach(async () => {
-  email = address();
-  wallet = randomUUID();
-  [here, elsewhere] = [await createApplication(), await createApplication()];
-  [userId, stranger] = [await createUser({ email, wallet_address: wallet.toUpperCase() }), await createUser()];
-  [loginIntentId, untouched] = [await addIntent(), await addIntent()];
-});
-
-const addIntent = async () => (await insert('login_intents', { application_id: here })).id;
-const set = (table: string, columns: Columns, id: string) =>
-  sql`update ${sql(table)} set ${sql(columns as never)} where id = ${id}`;
-const setIntent = (columns: Columns) => set('login_intents', columns, loginIntentId);
-const setApplication = (columns: Columns) => set('applications', columns, here);
-const setUser = (columns: Columns) => set('users', columns, userId);
-const readIntent = async (id = loginIntentId) => (await sql`select * from login_intents where id = ${id}`)[0];
-const identify = (columns: Columns = {}) =>
-  insert('user_identities', { issuer: 'https://issuer.test', subject: userId, user_id: userId, ...columns });
-const identity = () => ({ issuer: 'https://issuer.test', subject: userId });
-const restrict = () => setApplication({ restrict_access: true });
+const { setIntent, setApplication, setUser, restrict, identify, identity, readIntent } = scene;
 const invite = (columns: Columns) =>
   insert('invitations', { application_id: here, user_id: userId, added_user: true, ...columns });
 const letIn = (application_id = here, user_id = userId) => insert('added_users', { application_id, user_id });
@@ -201,6 +155,18 @@ test.each<[string, prepare: () => Promise<unknown>, fields: () => Columns, answe
     () => ({}),
     'done',
   ],
+  [
+    'there, fresh',
+    async () => [await restrict(), await letIn(), await setIntent({ prompt: 'LOGIN' })],
+    () => ({}),
+    'done',
+  ],
+  [
+    'there, of two factors by one',
+    async () => [await restrict(), await setIntent({ required_assurance: 2 })],
+    () => ({}),
+    'ASSURANCE_NOT_MET',
+  ],
   ['on another page with a second factor', () => setUser({ has_second_factor: true }), () => ({}), 'done'],
 ])('completes %s', async (_, prepare, fields, answer) => {
   await prepare();
@@ -222,6 +188,53 @@ test.each<[string, prepare: () => Promise<unknown>, fields: () => Columns, answe
       : { user_id: null, method: null, assurance: null },
   );
   expect(await readIntent(untouched)).toMatchObject({ completed_at: null, user_id: null });
+  expect(
+    await sql`select resource, on_behalf_by from audit_events where application_id = ${here} and action = 'test'`,
+  ).toEqual(isDone ? [{ resource: userId, on_behalf_by: onBehalfBy }] : []);
+});
+
+describe('an invitation', () => {
+  test.each<[string, columns: () => Columns, isTried: boolean, ms?: number]>([
+    ['that is open', () => ({}), true],
+    ['until its end', () => ({ expires_at: at(1) }), true],
+    ['at its end', () => ({ expires_at: NOW }), false],
+    ['that was accepted', () => ({ accepted_at: at(-HOUR) }), false],
+    ['of somebody else', () => ({ user_id: stranger }), false],
+    ['to another application', () => ({ application_id: elsewhere }), false],
+  ])('%s is accepted by a sign-in, which costs others no statement', async (_, columns, isTried) => {
+    const given = columns();
+    const { id } = await invite(given);
+    const read = async () => (await sql`select accepted_at, on_behalf_at from invitations where id = ${id}`)[0];
+    const before = await read();
+    const call = watch();
+    await complete({ onBehalfBy: 'desk' }, { ...call });
+    expect(await read()).toEqual({ ...before, on_behalf_at: isTried ? NOW : null });
+    await setIntent({ completed_at: null });
+    await complete({}, call);
+    expect((await read())?.accepted_at).toEqual(isTried ? NOW : before?.accepted_at);
+    expect(call.names.filter((name) => /invitation|onBehalf/i.test(name))).toEqual(
+      isTried ? ['markEnteredOnBehalf', 'acceptInvitation'] : [],
+    );
+  });
+
+  test('keeps the first entry on behalf of its user', async () => {
+    await invite({});
+    await insert('invitations', { application_id: here, user_id: stranger });
+    await invite({ accepted_at: at(-HOUR), expires_at: at(1) });
+    for (const ms of [0, HOUR]) await noteEntryOnBehalf(callAt(at(ms)), { applicationId: here, userId });
+    const kept = await sql`
+      select on_behalf_at from invitations where application_id = ${here}
+      order by user_id = ${stranger}, accepted_at nulls first`;
+    expect(kept).toEqual([{ on_behalf_at: NOW }, { on_behalf_at: null }, { on_behalf_at: null }]);
+  });
+});
+
+test('another page costs no statement for what it does not pass, and holds no sign-in', async () => {
+  const call = watch();
+  await complete({}, call);
+  expect(call.names).toEqual(['completeLoginIntent']);
+  expect(await reason(complete({ loginIntentId: untouched, userId: randomUUID() }, call))).toBe('USER_NOT_FOUND');
+  expect(call.names.slice(1)).toEqual(['completeLoginIntent', 'selectIntent']);
 });
 
 test.each<[string, of: () => string, isLater: boolean]>([
@@ -291,14 +304,15 @@ describe('the answer', () => {
   });
 
   test.each([
-    ['ipAddress', 'nowhere'],
-    ['ipAddress', ''],
-    ['userAgent', 'x'.repeat(8_193)],
-    ['assurance', 0],
-    ['assurance', 4],
-  ])('needs a valid %s: case %#', async (name, value) => {
+    ['ipAddress', 'nowhere', '::1'],
+    ['ipAddress', '', '::1'],
+    ['ipAddress', `fe80::1%${'x'.repeat(57)}`, `fe80::1%${'x'.repeat(56)}`],
+    ['userAgent', 'x'.repeat(8_193), 'x'.repeat(8_192)],
+    ['assurance', 0, 1],
+    ['assurance', 4, 3],
+  ])('needs a valid %s: case %#', async (name, value, last) => {
     expect(await reason(complete({ [name]: value }))).toBe('VALIDATION_FAILED');
-    expect(await reason(complete({ userAgent: name === 'userAgent' ? 'x'.repeat(8_192) : '' }))).toBe('done');
+    expect(await reason(complete({ [name]: last }))).toBe('done');
   });
 });
 
@@ -309,12 +323,16 @@ test.each<[string, fields: Columns, attempt: Columns | undefined]>([
     { network: '192.0.2.0/24', user_agent: 'Agent', isOfUser: true },
   ],
   ['without an origin', {}, { network: null, user_agent: null, isOfUser: true }],
+  [
+    'of nobody',
+    { userId: randomUUID(), assurance: 3, userAgent: 'Agent', ipAddress: '192.0.2.7' },
+    { network: '192.0.2.0/24', user_agent: null, isOfUser: false },
+  ],
   ['on behalf', { onBehalfBy: 'desk' }, undefined],
   ['that is no request', { assurance: 9 }, undefined],
 ])('a refusal on another page %s', async (_, fields, attempt) => {
   await setIntent({ required_assurance: 3 });
-  const codes = { keys: deriveLoginCodeKeys([randomBytes(32)]) };
-  const done = completeLoginElsewhere(callAt(), { codes, tokens }, { loginIntentId, userId, ...fields });
+  const done = completeLoginElsewhere(callAt(), { codes: { keys }, tokens }, { loginIntentId, userId, ...fields });
   expect(await reason(done)).not.toBe('done');
   const { isOfUser, ...columns } = attempt ?? {};
   const found =
@@ -322,19 +340,16 @@ test.each<[string, fields: Columns, attempt: Columns | undefined]>([
   expect(found).toEqual(attempt ? [{ ...columns, method: 'page', resource: isOfUser ? userId : '' }] : []);
 });
 
-test('a sign-in of a user who is erased meanwhile keeps no origin', async () => {
-  const { run, ...call } = callAt();
-  const late: typeof run = async (statement, parameters) => {
-    const rows = await run(statement, parameters);
-    if (statement.name === 'completeLoginIntent') await setUser({ deleted_at: NOW, email: '', wallet_address: '' });
-    return rows;
-  };
-  await complete({ ipAddress: '192.0.2.7' }, { ...call, run: late });
-  expect(await readIntent()).toMatchObject({ user_id: userId, ip_address: null });
+test('a refusal on another page at no login costs one statement more', async () => {
+  const call = watch();
+  const request = { loginIntentId: randomUUID(), userId, ipAddress: '192.0.2.7' };
+  const done = completeLoginElsewhere(call, { codes: { keys }, tokens }, request);
+  expect(await reason(done)).toBe('LOGIN_INTENT_NOT_FOUND');
+  expect(call.names).toEqual(['completeLoginIntent', 'selectIntent']);
 });
 
-test('an invitation keeps the first entry on behalf of its user', async () => {
-  await invite({});
-  for (const ms of [0, HOUR]) await noteEntryOnBehalf(callAt(at(ms)), { applicationId: here, userId });
-  expect(await sql`select on_behalf_at from invitations where user_id = ${userId}`).toEqual([{ on_behalf_at: NOW }]);
+test('a sign-in of a user who is erased meanwhile keeps no origin', async () => {
+  const call = watch({ completeLoginIntent: () => setUser({ deleted_at: NOW, email: '', wallet_address: '' }) });
+  await complete({ ipAddress: '192.0.2.7' }, call);
+  expect(await readIntent()).toMatchObject({ user_id: userId, ip_address: null });
 });

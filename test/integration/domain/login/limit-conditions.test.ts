@@ -1,23 +1,15 @@
 /** Each condition of limits and of refused sign-ins, a row each. */
 import { createHash, randomBytes, randomUUID } from 'node:crypto';
-import { beforeEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { ServiceError } from '../../../../src/domain/core/errors.ts';
 import { CONSOLE_APPLICATION_ID } from '../../../../src/domain/core/own-applications.ts';
 import { insertNewCode } from '../../../../src/domain/login/create-login-code.ts';
 import { findToLink, toLinkBy } from '../../../../src/domain/login/find-to-link.ts';
 import type { Familiarity } from '../../../../src/domain/login/known-origins.ts';
 import { listSignInAttempts, selectOwnAttempts } from '../../../../src/domain/login/list-sign-in-attempts.ts';
-import { deriveLoginCodeKeys } from '../../../../src/domain/login/login-code.ts';
+import { deriveLoginCodeKeys, isLoginCode } from '../../../../src/domain/login/login-code.ts';
 import { admitRepetition } from '../../../../src/domain/login/login-code-limits.ts';
 import { noteSignIn } from '../../../../src/domain/login/note-sign-in.ts';
-import {
-  ONCE_A_DAY,
-  permitsOf,
-  returnNetworkPermits,
-  takeChangePermit,
-  takeNetworkPermits,
-  takePermit,
-} from '../../../../src/domain/login/rate-limit.ts';
 import {
   attemptReasonOf,
   provingUser,
@@ -25,23 +17,15 @@ import {
   UnknownAddresses,
 } from '../../../../src/domain/login/record-attempt.ts';
 import { PageTokens } from '../../../../src/domain/pages/list.ts';
-import { at, DAY, HOUR, NOW, openDomain } from '../../../support/domain-scene.ts';
+import { at, DAY, HOUR, NOW } from '../../../support/domain-scene.ts';
+import { type Columns, type LoginScene, MINUTE, openLoginScenes } from '../../../support/login-scene.ts';
 
-const { sql, insert, callAt, createUser, createApplication } = await openDomain();
-const SECOND = 1_000;
-const MINUTE = 60 * SECOND;
+let { here, loginIntentId, userId, stranger } = {} as LoginScene;
+const { sql, insert, callAt, createUser, createApplication, watch, setUser } = await openLoginScenes((begun) => {
+  ({ here, loginIntentId, userId, stranger } = begun);
+});
 const newKeys = () => deriveLoginCodeKeys([randomBytes(32)]);
 const digest = createHash('sha256').update('browser').digest();
-
-type Columns = Readonly<Record<string, unknown>>;
-
-let here: string;
-let loginIntentId: string;
-let userId: string;
-beforeEach(async () => {
-  [here, userId] = [await createApplication(), await createUser()];
-  loginIntentId = (await insert('login_intents', { application_id: here })).id;
-});
 
 const reasonOf = (error: ServiceError) => ({ reason: error.reason, ...error.figures });
 
@@ -68,9 +52,11 @@ describe('new codes', () => {
         identityId: null,
       };
       const code = insertNewCode(callAt(), settings, login, { familiarity, browser, email });
-      const made = await code.then(({ code: { length } }) => length, reasonOf);
-      if (typeof made === 'object') return { lengths, refusal: made };
-      lengths.push(made);
+      const made = await code.catch(reasonOf);
+      if ('reason' in made) return { lengths, refusal: made };
+      lengths.push(made.code.length);
+      const [stored] = await sql`select code_digest from login_codes where id = ${made.id}`;
+      expect(isLoginCode(settings.keys, made.id, made.code, stored?.code_digest)).toBe(true);
     }
     return { lengths, refusal: undefined };
   }
@@ -87,6 +73,7 @@ describe('new codes', () => {
     const { lengths, refusal } = await ask(familiarity, of, count + 1);
     expect(lengths).toEqual(Array(count).fill(6));
     expect(refusal).toEqual({ reason: 'TOO_MANY_CODES', minutes });
+    expect(await sql`select from login_codes where application_id = ${here}`).toHaveLength(count);
   });
 
   test('have more digits once there were many', async () => {
@@ -111,62 +98,6 @@ describe('new codes', () => {
     const send = () => admitRepetition(callAt(), settings, { familiarity, browser, email: 'ada@example.com' });
     for (let n = 0; n < count; n++) await send();
     if (count === 10) expect(await send().catch(reasonOf)).toEqual({ reason: 'TOO_MANY_CODES', minutes: 20 });
-  });
-});
-
-describe('permits', () => {
-  const key = () => randomBytes(32);
-  const LIMIT = { burst: 2, intervalMs: HOUR };
-
-  test('come back one by one, and a refusal takes none', async () => {
-    const [mine, theirs] = [key(), key()];
-    const take = (ms: number, of = mine) => takePermit(callAt(at(ms)), of, LIMIT);
-    const taken = [];
-    for (const ms of [0, 0, 0, HOUR - 1, HOUR, HOUR, 3 * HOUR, 3 * HOUR, 3 * HOUR]) taken.push(await take(ms));
-    expect(taken).toEqual([true, true, false, false, true, false, true, true, false]);
-    // An idle bucket is empty, not more than that.
-    expect(await take(0, theirs)).toBe(true);
-    expect([await take(DAY, theirs), await take(DAY, theirs), await take(DAY, theirs)]).toEqual([true, true, false]);
-    const [row] = await sql`select expires_at from rate_limits where key = ${theirs}`;
-    expect(row).toEqual({ expires_at: at(DAY + 2 * HOUR) });
-  });
-
-  test('of a person: one notice a day, and 60 changes', async () => {
-    const [daily, keys] = [key(), newKeys()];
-    const take = () => takePermit(callAt(), daily, ONCE_A_DAY);
-    expect([await take(), await take()]).toEqual([true, false]);
-    const change = () => takeChangePermit(callAt(), keys, userId);
-    for (let n = 0; n < 60; n++) await change();
-    expect(await change().catch(reasonOf)).toEqual({ reason: 'TOO_MANY_CHANGES' });
-    await takeChangePermit(callAt(), keys, randomUUID());
-    expect(await change().catch(reasonOf)).toEqual({ reason: 'TOO_MANY_CHANGES' });
-  });
-
-  test.each<[string, perNetwork: number, perSite: number, addresses: string[], taken: boolean[]]>([
-    ['of a network', 1, 9, ['192.0.2.1', '192.0.2.1', '192.0.2.2'], [true, false, true]],
-    ['of a site', 9, 1, ['192.0.2.1', '192.0.2.2', '192.0.3.1'], [true, false, true]],
-    // A refusal by the site takes none of the network.
-    ['of both', 2, 2, ['192.0.2.1', '192.0.2.2', '192.0.2.1', '192.0.2.1'], [true, true, false, false]],
-  ])('%s', async (_, perNetwork, perSite, addresses, expected) => {
-    const keys = { keys: newKeys() };
-    const limit = {
-      ...{ subject: 'tests', perNetwork: { burst: perNetwork, intervalMs: HOUR } },
-      perSite: { burst: perSite, intervalMs: HOUR },
-    };
-    const taken = [];
-    for (const address of addresses) taken.push(await takeNetworkPermits(callAt(), keys, address, limit));
-    expect(taken).toEqual(expected);
-    const [first = ''] = addresses;
-    await returnNetworkPermits(callAt(), keys, first, limit);
-    expect(await takeNetworkPermits(callAt(), keys, first, limit)).toBe(true);
-    expect(await takeNetworkPermits(callAt(), keys, first, limit)).toBe(false);
-    expect(await takeNetworkPermits(callAt(), { ...keys, limitFactor: 2 }, first, limit)).toBe(true);
-  });
-
-  test('of five buckets at most', () => {
-    const buckets = (length: number) => Array.from({ length }, () => ({ key: key(), ...LIMIT }));
-    expect(permitsOf(callAt(), buckets(5)).keys).toHaveLength(5);
-    expect(() => permitsOf(callAt(), buckets(6))).toThrow('too many buckets');
   });
 });
 
@@ -202,6 +133,27 @@ describe('an attempt', () => {
     const keys = newKeys();
     for (let n = 0; n < count + 2; n++) await record(keys, fields(n));
     expect(await readAttempts()).toHaveLength(count);
+    const elsewhere = await createApplication();
+    const { id } = await insert('login_intents', { application_id: elsewhere });
+    await record(keys, { loginIntentId: id, userId: null, ipAddress: null });
+    expect(await sql`select from audit_events where application_id = ${elsewhere}`).toHaveLength(1);
+  });
+
+  test('of a user who is erased is not kept, and takes as many statements without a user', async () => {
+    await setUser({ deleted_at: NOW, email: '', wallet_address: '' });
+    await record();
+    expect(await readAttempts()).toEqual([]);
+    const attempt = {
+      loginIntentId,
+      reason: 'USER_NOT_FOUND',
+      method: 'page',
+      ipAddress: null,
+      userAgent: null,
+    } as const;
+    const [ofNobody, ofUser] = [watch(), watch()];
+    await recordAttempt(ofNobody, { keys: newKeys() }, { ...attempt, userId: null });
+    await recordAttempt(ofUser, { keys: newKeys() }, { ...attempt, userId: stranger });
+    expect(ofNobody.names).toEqual(ofUser.names);
   });
 
   test('with an address that nobody has is counted by network and application, of 100 at most', async () => {
@@ -270,6 +222,13 @@ describe('an attempt', () => {
     expect(await list({ email: owner?.email, userId }).catch(reasonOf)).toEqual({ reason: 'VALIDATION_FAILED' });
     const own = await callAt().run(selectOwnAttempts, { userId });
     expect(own.map(({ occurredAt }) => occurredAt.getTime() - NOW.getTime())).toEqual([4, 2, 0]);
+    // The last thousand, and in one instant by their ID.
+    await sql`
+      insert into audit_events (application_id, occurred_at, id, actor_type, actor, action, resource, ip_address, request_id, method)
+      select ${here}, ${at(9)}, lpad(n::text, 32, '0')::uuid, 'login_page', '', ${action}, ${userId}, '', '', n::text
+      from generate_series(1, 1001) as n`;
+    const last = await callAt().run(selectOwnAttempts, { userId });
+    expect(last.map(({ method }) => Number(method))).toEqual(Array.from({ length: 1_000 }, (_, n) => 1_001 - n));
   });
 });
 
@@ -338,7 +297,8 @@ describe('what a login links', () => {
     await prove('0xold', { created_at: at(-2 * HOUR) });
     await prove('0xnew', columns);
     expect(await findToLink(callAt(), where(), '1')).toEqual({ walletAddress: found, identityId: null });
-    expect(await findToLink(callAt(), where(), '')).toEqual({ walletAddress: null, identityId: null });
+    const silent = { ...callAt(), run: () => Promise.reject(new Error('asked')) };
+    expect(await findToLink(silent, where(), '')).toEqual({ walletAddress: null, identityId: null });
   });
 
   test('the identity at the provider', async () => {

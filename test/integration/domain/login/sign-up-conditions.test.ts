@@ -1,58 +1,21 @@
 /** Each condition of sign-ins that are held for a second factor, and of sign-ups, a row each. */
 import { randomBytes, randomUUID } from 'node:crypto';
-import { beforeEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { completeLogin } from '../../../../src/domain/login/complete-login.ts';
 import { findHeldSignIn, holdSignIn } from '../../../../src/domain/login/held-sign-in.ts';
 import { NOTHING_PROVED } from '../../../../src/domain/login/proved-user.ts';
 import { signUp } from '../../../../src/domain/login/sign-up.ts';
 import { SignUpRules } from '../../../../src/domain/login/sign-up-rules.ts';
-import { toSignInOrigin } from '../../../../src/domain/sessions/browser.ts';
-import { AuthTokens } from '../../../../src/domain/tokens/auth-tokens.ts';
-import { at, DAY, HOUR, NOW, openDomain, reason } from '../../../support/domain-scene.ts';
-import { generateIssuerKey } from '../../../support/issuer.ts';
+import { at, DAY, HOUR, NOW, reason } from '../../../support/domain-scene.ts';
+import { holdLock, waitForLockOf } from '../../../support/lock.ts';
+import { address, type Columns, type LoginScene, MINUTE, openLoginScenes } from '../../../support/login-scene.ts';
 
-const { sql, insert, callAt, createUser, createApplication } = await openDomain();
-const MINUTE = 60_000;
-const { privateKey, kid, alg } = generateIssuerKey('EdDSA', 'key');
-const tokens = await AuthTokens.create('https://usher.test', [{ ...privateKey.export({ format: 'jwk' }), kid, alg }]);
-
-type Columns = Readonly<Record<string, unknown>>;
-
-const browser = {
-  digest: randomBytes(32),
-  address: '192.0.2.1',
-  userAgent: 'Browser',
-  answerDigest: randomBytes(32),
-  knownAnswers: [],
-};
-const origin = toSignInOrigin(browser);
-const address = () => `${randomUUID()}@example.com`;
-
-let here: string;
-let elsewhere: string;
-let loginIntentId: string;
-let untouched: string;
-let userId: string;
-let stranger: string;
-let email: string;
-beforeEach(async () => {
-  email = address();
-  [here, elsewhere] = [await createApplication(), await createApplication()];
-  [userId, stranger] = [await createUser({ email }), await createUser()];
-  [loginIntentId, untouched] = [await addIntent(), await addIntent()];
+let { here, elsewhere, loginIntentId, untouched, userId, stranger, email, browser, origin } = {} as LoginScene;
+const { sql, insert, callAt, tokens, watch, clone, ...scene } = await openLoginScenes((begun) => {
+  ({ here, elsewhere, loginIntentId, untouched, userId, stranger, email, browser, origin } = begun);
 });
+const { setIntent, setApplication, setUser, restrict, identify, identity, readIntent } = scene;
 
-const addIntent = async () => (await insert('login_intents', { application_id: here })).id;
-const set = (table: string, columns: Columns, id: string) =>
-  sql`update ${sql(table)} set ${sql(columns as never)} where id = ${id}`;
-const setIntent = (columns: Columns) => set('login_intents', columns, loginIntentId);
-const setApplication = (columns: Columns) => set('applications', columns, here);
-const setUser = (columns: Columns) => set('users', columns, userId);
-const readIntent = async (id = loginIntentId) => (await sql`select * from login_intents where id = ${id}`)[0];
-const identify = (columns: Columns = {}) =>
-  insert('user_identities', { issuer: 'https://issuer.test', subject: userId, user_id: userId, ...columns });
-const identity = () => ({ issuer: 'https://issuer.test', subject: userId });
-const restrict = () => setApplication({ restrict_access: true });
 describe('a second factor', () => {
   const addFactor = async (columns: Columns = {}) => [
     await setUser({ has_second_factor: true }),
@@ -120,16 +83,9 @@ describe('a second factor', () => {
     ['has an older second factor', () => sql`update totp_secrets set counts_from = ${NOW} where user_id = ${userId}`],
   ])('is too young, but the user %s meanwhile', async (_, end) => {
     await addFactor({ counts_from: at(1) });
-    const { run, ...call } = callAt();
-    const late: typeof run = async (statement, parameters) => {
-      const rows = await run(statement, parameters);
-      if (statement.name === 'holdSignIn') await end();
-      return rows;
-    };
+    const call = watch({ holdSignIn: end });
     const page = { how: { method: 'email', ...origin }, proved: { email } };
-    expect(await reason(completeLogin({ ...call, run: late }, tokens, { loginIntentId, userId }, page))).not.toBe(
-      'done',
-    );
+    expect(await reason(completeLogin(call, tokens, { loginIntentId, userId }, page))).not.toBe('done');
     expect(await readIntent()).toMatchObject({ completed_at: null });
   });
 
@@ -139,6 +95,28 @@ describe('a second factor', () => {
     const step = { ...NOTHING_PROVED, ...origin, userId, method: 'passkey', assurance: 2 };
     expect(await holdSignIn(callAt(), login, step)).toBeUndefined();
     expect(await holdSignIn(callAt(), login, { ...step, assurance: 1 }).catch(({ reason }) => reason)).toBe(HELD);
+  });
+
+  test.each([
+    ['recovery', true],
+    ['passkey', false],
+  ])('is too young: the login by %s is completed with what the first step had', async (method, isVouched) => {
+    await addFactor({ counts_from: at(1) });
+    const step = { ...NOTHING_PROVED, ...origin, userId, method, assurance: 1, passkeyId: randomUUID() };
+    await setIntent({ vouched_user_id: stranger, passkey_id: stranger });
+    const login = { id: loginIntentId, applicationId: here, expiresAt: at(HOUR), requiredAssurance: 1 };
+    expect(await holdSignIn(callAt(), login, step)).toMatchObject({ applicationId: here });
+    expect(await readIntent()).toMatchObject({
+      ...{ method, passkey_id: step.passkeyId, vouched_user_id: isVouched ? userId : stranger },
+    });
+  });
+
+  test('of a user who is erased meanwhile leaves no sign-in', async () => {
+    await addFactor();
+    const call = watch({ holdSignIn: () => setUser({ deleted_at: NOW, email: '', wallet_address: '' }) });
+    const page = { how: { method: 'email', ...origin }, proved: { email } };
+    await completeLogin(call, tokens, { loginIntentId, userId }, page).catch(() => {});
+    expect(await sql`select from held_sign_ins where user_id = ${userId}`).toEqual([]);
   });
 
   test('is asked for the last sign-in alone, no longer than the login is open', async () => {
@@ -193,6 +171,12 @@ test.each<[string, prepare: () => Promise<unknown>, fields: () => Columns, isDon
   ['from another', () => setApplication({ sign_up_email_domains: ['x.test'] }), () => ({}), false],
   ['from a blocked one', async () => {}, () => ({ email: 'a@sub.blocked.test' }), false],
   ['with an address that is taken', async () => {}, () => ({ email: email.toUpperCase() }), false],
+  [
+    'with one that is taken in another spelling',
+    () => setUser({ email: 'ada@xn--bcher-kva.example' }),
+    () => ({ email: 'ada@bücher.example' }),
+    false,
+  ],
   ['with one whose user is gone', () => setUser({ deleted_at: NOW }), () => ({ email }), true],
   ['with an identity', async () => {}, () => ({ identity: identity(), method: 'acme' }), true],
   ['with one that is taken', () => identify({ user_id: stranger }), () => ({ identity: identity() }), false],
@@ -211,7 +195,8 @@ test.each<[string, prepare: () => Promise<unknown>, fields: () => Columns, isDon
   await prepare();
   const { email: of = address(), identity: linked, method = 'email', assurance } = fields() as Record<string, never>;
   const counts: string[] = [];
-  const call = { ...callAt(), count: (name: string) => void counts.push(name) };
+  const watched = watch();
+  const call = { ...watched, count: (name: string) => void counts.push(name) };
   const user = {
     email: of as string,
     name: 'Ada',
@@ -226,6 +211,8 @@ test.each<[string, prepare: () => Promise<unknown>, fields: () => Columns, isDon
   });
   expect(done !== undefined).toBe(isDone);
   expect(counts).toEqual(isDone ? ['sign_ins', 'sign_ups'] : []);
+  // Refused without an error in the log of Postgres.
+  expect(watched.names).toEqual(/blocked/.test(_) ? [] : ['signUp']);
   const id = done?.userId ?? randomUUID();
   const isVerified = method === 'email';
   expect(await sql`select email, email_verified_at from users where email = ${of} and created_at = ${NOW}`).toEqual(
@@ -236,4 +223,21 @@ test.each<[string, prepare: () => Promise<unknown>, fields: () => Columns, isDon
   );
   expect(await readIntent()).toMatchObject({ user_id: done?.userId ?? null });
   expect(await readIntent(untouched)).toMatchObject({ user_id: null });
+});
+
+test('of two sign-ups at once with the same identity, one is refused', async () => {
+  await setApplication({ allow_sign_up: true });
+  const taken = await holdLock(
+    clone,
+    `insert into user_identities (issuer, subject, user_id, provider, created_at)
+     values ('https://issuer.test', '${userId}', '${stranger}', 'acme', now())`,
+  );
+  const user = { email: address(), name: 'Ada', walletAddress: '', identity: { provider: 'acme', ...identity() } };
+  const parts = { tokens, signUps: new SignUpRules() };
+  const done = signUp(callAt(), parts, loginIntentId, user, { method: 'acme', ...origin });
+  await waitForLockOf(clone, done);
+  await taken.release();
+  expect(await done).toBeUndefined();
+  const broken = { ...callAt(), run: () => Promise.reject(new Error('away')) };
+  await expect(signUp(broken, parts, loginIntentId, user, { method: 'acme', ...origin })).rejects.toThrow('away');
 });

@@ -1,56 +1,26 @@
 /** Each condition of what a browser may do with a login, a row each. What people see: test/login-page. */
 import { randomBytes, randomUUID } from 'node:crypto';
-import { beforeEach, describe, expect, test } from 'vitest';
+import { decodeJwt } from 'jose';
+import { describe, expect, test } from 'vitest';
 import { cancelLogin } from '../../../../src/domain/login/cancel-login.ts';
 import { extendCode } from '../../../../src/domain/login/extend-code.ts';
 import { findLoginApplication } from '../../../../src/domain/login/find-login-application.ts';
-import { findLoginState } from '../../../../src/domain/login/find-login-state.ts';
+import { findLoginState, isSignInLive } from '../../../../src/domain/login/find-login-state.ts';
 import { createAuthPageLink, generateAuthUrl } from '../../../../src/domain/login/generate-auth-url.ts';
 import { getLoginIntent } from '../../../../src/domain/login/get-login-intent.ts';
 import { requireOpenIntent } from '../../../../src/domain/login/login-intent.ts';
 import { findRecentSignIn, requireRecentSignIn } from '../../../../src/domain/login/recent-sign-in.ts';
-import { AuthTokens } from '../../../../src/domain/tokens/auth-tokens.ts';
-import { at, DAY, HOUR, NOW, openDomain, reason } from '../../../support/domain-scene.ts';
-import { generateIssuerKey } from '../../../support/issuer.ts';
+import { at, DAY, HOUR, NOW, reason } from '../../../support/domain-scene.ts';
+import { type Columns, type LoginScene, MINUTE, openLoginScenes } from '../../../support/login-scene.ts';
 
-const { sql, insert, callAt, callOf, createUser, createApplication } = await openDomain();
-const MINUTE = 60_000;
-const { privateKey, kid, alg } = generateIssuerKey('EdDSA', 'key');
-let isCodeLive = true;
-const tokens = await AuthTokens.create('https://usher.test', [{ ...privateKey.export({ format: 'jwk' }), kid, alg }], {
-  toCompletedUrl: ({ loginIntentId: id }) => `https://app.test/?code=${id}`,
-  toErrorUrl: (_, error) => `https://app.test/?error=${error}`,
-  isLive: () => isCodeLive,
-});
+let { here, clientId, loginIntentId, userId, stranger, browser, answer } = {} as LoginScene;
+const { sql, insert, callAt, callOf, createApplication, tokens, codes, watch, ...scene } = await openLoginScenes(
+  (begun) => {
+    ({ here, clientId, loginIntentId, userId, stranger, browser, answer } = begun);
+  },
+);
+const { setIntent, setApplication } = scene;
 
-type Columns = Readonly<Record<string, unknown>>;
-
-let here: string;
-let clientId: string;
-let loginIntentId: string;
-let userId: string;
-let stranger: string;
-let answer: Buffer;
-let browser: { digest: Buffer; address: string; userAgent: string; answerDigest: Buffer; knownAnswers: Buffer[] };
-beforeEach(async () => {
-  isCodeLive = true;
-  answer = randomBytes(32);
-  browser = {
-    digest: randomBytes(32),
-    address: '::1',
-    userAgent: '',
-    answerDigest: randomBytes(32),
-    knownAnswers: [answer],
-  };
-  clientId = randomUUID();
-  here = await createApplication({ client_id: clientId });
-  [userId, stranger] = [await createUser(), await createUser()];
-  loginIntentId = (await insert('login_intents', { application_id: here })).id;
-});
-
-const setIntent = (columns: Columns) =>
-  sql`update login_intents set ${sql(columns as never)} where id = ${loginIntentId}`;
-const setApplication = (columns: Columns) => sql`update applications set ${sql(columns as never)} where id = ${here}`;
 /** Makes the login one that this browser has completed. */
 const complete = (columns: Columns = {}) =>
   setIntent({
@@ -82,6 +52,14 @@ const ENDINGS: [string, prepare: () => Promise<unknown>, isLive: boolean][] = [
       await setIntent({ answer_digest: null });
     },
     true,
+  ],
+  [
+    'of the first version, before somebody else',
+    async () => {
+      browser.knownAnswers = [await signInAgain({ user_id: stranger })];
+      await setIntent({ answer_digest: null });
+    },
+    false,
   ],
   ['of a user who is deactivated', () => sql`update users set deactivated_at = ${NOW} where id = ${userId}`, false],
   ['revoked in that instant', () => cutOff(-MINUTE), false],
@@ -150,10 +128,28 @@ describe('the answer of a login', () => {
     expect(await state()).toMatchObject({ kind: 'completed' });
   });
 
+  test('of a sign-in whose level nobody has stored shows one factor', async () => {
+    await complete({ assurance: null });
+    const shown = await state();
+    const { authToken } = Object.fromEntries(new URL('redirectUrl' in shown ? shown.redirectUrl : '').searchParams);
+    expect(decodeJwt(authToken ?? '')).toMatchObject({ acr: '1' });
+  });
+
+  test('costs no statement about other answers if it is the newest, and nobody else can end that of another page', async () => {
+    await complete();
+    const call = watch();
+    await findLoginState(call, tokens, browser, loginIntentId);
+    expect(call.names).toEqual(['selectIntent', 'selectSignedIn']);
+    browser.knownAnswers = [await signInAgain({ user_id: stranger })];
+    const login = { applicationId: here, userId, answerDigest: null, authenticatedAt: null, completedAt: NOW };
+    for (const browserDigest of [null, browser.digest])
+      expect(await isSignInLive(call, browser, { ...login, browserDigest })).toBe(browserDigest === null);
+  });
+
   test('is a code only as long as that lives', async () => {
     await complete({ response_mode: 'query' });
     expect(await state()).toMatchObject({ redirectUrl: `https://app.test/?code=${loginIntentId}` });
-    isCodeLive = false;
+    codes.areLive = false;
     expect(await state()).toMatchObject({ kind: 'completed' });
   });
 

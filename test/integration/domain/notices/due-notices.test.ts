@@ -2,6 +2,8 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeEach, expect, test } from 'vitest';
 import { Database } from '../../../../src/database/pool/database.ts';
+import { statement } from '../../../../src/database/sql/template.ts';
+import { ACCOUNT_APPLICATION_ID } from '../../../../src/domain/core/own-applications.ts';
 import {
   claimNotice,
   type DueNotice,
@@ -9,6 +11,7 @@ import {
   postponeNotice,
   removeNotice,
 } from '../../../../src/domain/notices/due-notices.ts';
+import { noticeParameters, noticeToUser } from '../../../../src/domain/notices/store-notice.ts';
 import { cloneDatabase, LAYOUT } from '../../../support/database.ts';
 
 const stored = await cloneDatabase();
@@ -124,4 +127,25 @@ test('those that are due come first that are due longest', async () => {
   const values = async (limit: number) => (await findDueNotices(run, NOW, limit)).map(({ value }) => value);
   expect(await values(10)).toEqual(['-3', '-2', '-1', '0']);
   expect(await values(2)).toEqual(['-3', '-2']);
+});
+
+const storeTestNotice = statement('store_test_notice')`with ${noticeToUser('newDevice')} select`;
+
+test.each<[string, user: object, origin: object, after: object | undefined, hasServer?: boolean]>([
+  ['of a login', {}, { applicationId: APPLICATION, locale: 'de' }, { application_id: APPLICATION, language: 'de' }],
+  ['of the account page', {}, {}, { application_id: ACCOUNT_APPLICATION_ID, language: 'en' }],
+  ['for a user who is gone', { deleted_at: NOW }, {}, undefined],
+  ['for a user without an address', { email: '' }, {}, undefined],
+  ['without a mail server', {}, {}, undefined, false],
+])('a notice %s', async (_, columns, origin, after, hasServer = true) => {
+  const [userId, stranger] = [randomUUID(), randomUUID()];
+  const userOf = (id: string) => ({ id, email: `${id}@example.com`, wallet_address: '', created_at: NOW });
+  await sql`insert into users ${sql({ ...userOf(userId), ...columns })}`;
+  await sql`insert into users ${sql(userOf(stranger))}`;
+  const notices = { toLanguage: (locale?: string | null) => locale ?? 'en', wake: () => {} };
+  const call = { run, now: NOW, ...(hasServer && { notices }) };
+  await run(storeTestNotice, { userId, now: NOW, ...noticeParameters(call, origin) });
+  const dates = { changed_at: NOW, due_at: NOW, expires_at: inMs(24 * 60 * 60 * SECOND) };
+  const stored = { kind: 'newDevice', user_id: userId, recipient: `${userId}@example.com`, value: '', ...dates };
+  expect(await sql`select * from notices`).toMatchObject(after ? [{ ...stored, ...after }] : []);
 });
