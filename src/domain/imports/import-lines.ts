@@ -68,8 +68,8 @@ export async function importLines(
     }
   }
   for (const [at, line] of lines.entries()) {
-    const { status, id } = results[at] ?? {};
-    if (status !== 'updated' || !id) continue;
+    const id = results[at]?.status === 'updated' && results[at].id;
+    if (!id) continue;
     const change = createCall();
     if (await isBeyondGroups(change, line, id, known)) results[at] = { ...fail('TOO_MANY_GROUPS', 'groups'), id };
     else if (!options.dryRun) results[at] = await update(change, line, id, { ...options, known });
@@ -96,7 +96,7 @@ function fail(reason: string, field: string): LineResult {
 function decide(line: UserLine, known: Known, { issuers, onConflict, rpId }: ImportOptions): LineResult {
   const keys = uniqueKeysOf(line, issuers).map((key) => [key.slice(0, key.indexOf(' ')), known.get(key)] as const);
   const found = keys.filter(([, owner]) => owner !== undefined);
-  if (found.some(([kind, owner]) => kind === 'id' && owner === null)) return fail('USER_ALREADY_EXISTS', 'id');
+  if (found.some(([, owner]) => owner === null)) return fail('USER_ALREADY_EXISTS', 'id');
   const people = found.filter(([kind]) => kind === 'id' || kind === 'externalId' || kind === 'email');
   const [first] = people;
   if (new Set(people.map(([, owner]) => owner)).size > 1) return fail('CONFLICTING_IDS', people.at(-1)?.[0] ?? '');
@@ -147,8 +147,10 @@ const ALGORITHMS: Readonly<Record<number, readonly number[]>> = {
   [EC2]: [-7, -35, -36],
   [RSA]: [-257, -258, -259, -37, -38, -39],
 };
-const CURVES: Readonly<Record<number, string>> = { 1: 'P-256', 2: 'P-384', 3: 'P-521' };
-const ED25519 = 6;
+const CURVES: Readonly<Record<number, Readonly<Record<number, string>>>> = {
+  [OKP]: { 6: 'Ed25519' },
+  [EC2]: { 1: 'P-256', 2: 'P-384', 3: 'P-521' },
+};
 
 interface Cose {
   get(label: number): unknown;
@@ -183,11 +185,11 @@ function toJwk(key: Cose): JsonWebKey {
   const [type, algorithm, first] = [key.get(1), key.get(3), key.get(-1)];
   if (!ALGORITHMS[Number(type)]?.includes(Number(algorithm))) throw new Error('Unknown algorithm');
   if (type === RSA) return { kty: 'RSA', n: toText(first), e: toText(key.get(-2)) };
+  const crv = CURVES[Number(type)]?.[Number(first)];
+  // Equivalent: guard: OpenSSL refuses it as well
+  if (crv === undefined) throw new Error('Unknown curve');
   const x = toText(key.get(-2));
-  if (type === OKP && first === ED25519) return { kty: 'OKP', crv: 'Ed25519', x };
-  const crv = CURVES[Number(first)];
-  if (type !== EC2 || crv === undefined) throw new Error('Unknown curve');
-  return { kty: 'EC', crv, x, y: toText(key.get(-3)) };
+  return type === OKP ? { kty: 'OKP', crv, x } : { kty: 'EC', crv, x, y: toText(key.get(-3)) };
 }
 
 function toText(bytes: unknown): string {

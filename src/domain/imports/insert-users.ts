@@ -132,6 +132,7 @@ const inserts = sql`
     update users u set has_second_factor = true from secured where u.id = secured.user_id
   ), ${auditEvent({ resource: sql`id`, from: sql`given`, applicationId: noApplication, id: sql`audit_id` })}`;
 
+// Equivalent: limit: nobody reads it
 const insert = statement('insert_lines')`with ${inserts} select from created limit 1`;
 
 const insertAndNotify = statement('insert_lines_and_notify', HAS_MESSAGES)`

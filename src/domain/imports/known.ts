@@ -65,7 +65,9 @@ const selectKnown = statement('select_known_of_lines', ROW)`
   where lower(email collate "C") = any(${p.texts('emails')}) and deleted_at is null
   union all select 'walletAddress ' || given.wallet, id from users
     join unnest(${p.texts('wallets')}) as given(wallet) on lower(wallet_address) = lower(given.wallet)
-  where deleted_at is null and wallet_address <> ''
+  where deleted_at is null
+    -- Equivalent: conjunct: no empty wallet is given
+    and wallet_address <> ''
   union all select 'identity ' || given.issuer || ' ' || given.subject, user_id from user_identities d
     join unnest(${p.texts('issuers')}, ${p.texts('subjects')}) as given(issuer, subject)
       on d.issuer = given.issuer and d.subject = given.subject

@@ -1,12 +1,14 @@
 /** Conditions of the statements of imports, a row each. What operators see: test/integration/contract/import-users.test.ts. */
 import { randomBytes, randomUUID } from 'node:crypto';
 import { beforeEach, describe, expect, test } from 'vitest';
+import type { Call } from '../../../../src/domain/core/call.ts';
 import { RowCipher } from '../../../../src/domain/crypto/aes-gcm.ts';
 import { type ImportOptions, importLines } from '../../../../src/domain/imports/import-lines.ts';
+import { findKnown } from '../../../../src/domain/imports/known.ts';
 import { checkUser } from '../../../../src/domain/imports/user-line.ts';
-import { at, NOW, openDomain } from '../../../support/domain-scene.ts';
+import { at, DAY, NOW, openDomain } from '../../../support/domain-scene.ts';
 
-const { sql, insert, callAt, createUser, createApplication } = await openDomain();
+const { sql, insert, callAt, readTold, createUser, createApplication } = await openDomain();
 const [ISSUER, OTHER_ISSUER] = ['https://issuer.test', 'https://other.test'];
 const signedOut: string[] = [];
 const OPTIONS: ImportOptions = {
@@ -31,6 +33,8 @@ const passkey = (credentialId = CREDENTIAL, rpId = 'usher.test') => ({
   passkeys: [{ credentialId: credentialId.toString('base64url'), publicKey: 'AQID', rpId }],
 });
 
+const APPLICATION = randomUUID();
+
 let userId: string;
 let other: string;
 beforeEach(async () => {
@@ -54,6 +58,19 @@ describe('a line is', () => {
     ['about no deleted user of it', () => ({ email: KNOWN.email }), undefined, '', deleteKnown],
     ['about the user of an ID', () => ({ id: userId }), EXISTS, 'id'],
     ['about no deleted user of an ID', () => ({ id: userId }), EXISTS, 'id', deleteKnown],
+    [
+      'about no deleted user of an ID, beside the address of another',
+      () => ({ id: userId, email: 'other@example.com' }),
+      EXISTS,
+      'id',
+      deleteKnown,
+    ],
+    [
+      'about the user of an address, with a new external ID',
+      () => ({ email: KNOWN.email, externalId: 'ext|9' }),
+      EXISTS,
+      'email',
+    ],
     ['about the user of an external ID', () => ({ externalId: 'ext|1' }), EXISTS, 'externalId'],
     ['about no deleted user of an external ID', () => ({ externalId: 'ext|1' }), undefined, '', deleteKnown],
     [
@@ -75,6 +92,12 @@ describe('a line is', () => {
     ['about a new user with the subject of another issuer', () => identity('other'), undefined],
     ['about a new user with another subject', () => identity('test', 'another'), undefined],
     ['refused with an unknown provider', () => identity('unknown'), 'UNKNOWN_PROVIDER', 'identities'],
+    [
+      'refused with an unknown provider among others',
+      () => ({ identities: [...identity('other').identities, ...identity('unknown').identities] }),
+      'UNKNOWN_PROVIDER',
+      'identities',
+    ],
     ['refused with the passkey of another user', () => passkey(), 'PASSKEY_ALREADY_EXISTS', 'passkeys'],
     [
       'refused with the passkey of another host',
@@ -87,6 +110,32 @@ describe('a line is', () => {
       () => passkey(randomBytes(16)),
       'VALIDATION_FAILED',
       'passkeys[0].publicKey',
+    ],
+    [
+      'refused with the passkey of another host among others',
+      () => ({ passkeys: [...passkey(randomBytes(16)).passkeys, ...passkey(randomBytes(16), 'a').passkeys] }),
+      'PASSKEY_OF_OTHER_HOST',
+      'passkeys',
+    ],
+    [
+      'refused for its user first, if a passkey has no key either',
+      () => ({ email: KNOWN.email, ...passkey(randomBytes(16)) }),
+      EXISTS,
+      'email',
+    ],
+    [
+      'refused with an unknown group among others',
+      () => ({ groups: ['known', 'unknown'] }),
+      'GROUP_NOT_FOUND',
+      'groups',
+      () => insert('groups', { name: 'known' }),
+    ],
+    [
+      'refused with an unknown application among others',
+      () => ({ applications: [APPLICATION, other] }),
+      'APPLICATION_NOT_FOUND',
+      'applications',
+      () => createApplication({ id: APPLICATION }),
     ],
     ['refused with an unknown group', () => ({ groups: ['unknown'] }), 'GROUP_NOT_FOUND', 'groups'],
     ['refused with an unknown application', () => ({ applications: [other] }), 'APPLICATION_NOT_FOUND', 'applications'],
@@ -115,12 +164,157 @@ describe('a line is', () => {
     ['skip', 'skipped'],
     ['update', 'updated'],
   ] as const)('with %s about a user who is there %s', async (onConflict, status) => {
-    expect(await importOne({ email: KNOWN.email, name: 'New' }, { onConflict })).toEqual({ status, id: userId });
+    for (const key of [{ email: KNOWN.email }, { email: KNOWN.email, id: userId }])
+      expect(await importOne({ ...key, name: 'New' }, { onConflict })).toEqual({ status, id: userId });
     const names = await sql`select id, name from users order by id = ${other}`;
     expect(names).toEqual([
       { id: userId, name: status === 'updated' ? 'New' : null },
       { id: other, name: null },
     ]);
+  });
+});
+
+/** Returns a call that names its statements, after which `meanwhile` runs, and some statements only once it has failed. */
+function watch(meanwhile: Readonly<Record<string, () => PromiseLike<unknown>>> = {}, before: typeof meanwhile = {}) {
+  const { run, ...call } = callAt();
+  const names: string[] = [];
+  const watched: typeof run = async (statement, parameters) => {
+    await before[statement.name]?.();
+    names.push(statement.name);
+    const rows = await run(statement, parameters);
+    await meanwhile[statement.name]?.();
+    return rows;
+  };
+  return { ...call, run: watched, names };
+}
+const importBy = (call: Call, lines: Columns[], options: Partial<ImportOptions> = {}) =>
+  importLines(
+    () => call,
+    lines.map((line) => checkUser(line)),
+    { ...OPTIONS, ...options },
+  );
+
+describe('a new user', () => {
+  const read = async () => (await sql`select * from users where email = ${EMAIL}`)[0];
+  const BEFORE = at(-DAY);
+
+  test.each<[string, line: Columns, row: Columns]>([
+    ['has the present time', {}, { created_at: NOW, email_verified_at: null, deactivated_at: null }],
+    ['has the time of the line', { createdAt: BEFORE.toISOString() }, { created_at: BEFORE }],
+    [
+      'has an address that was proved then',
+      { createdAt: BEFORE.toISOString(), emailVerified: true },
+      { email_verified_at: BEFORE },
+    ],
+    ['is deactivated from now', { createdAt: BEFORE.toISOString(), isActive: false }, { deactivated_at: NOW }],
+    ['has a second factor', { totpSecret: 'A'.repeat(32) }, { has_second_factor: true }],
+    ['has none', { attributes: { plan: 'pro' } }, { has_second_factor: false, attributes: { plan: 'pro' } }],
+  ])('%s', async (_, line, row) => {
+    const result = await importOne({ email: EMAIL, ...line });
+    expect(await read()).toMatchObject({ id: result?.id, ...row });
+    expect(await sql`select from totp_secrets`).toHaveLength(row.has_second_factor ? 1 : 0);
+    expect(signedOut).toEqual([]);
+  });
+
+  test.each([true, false])('is told to the applications only if that is wanted: %s', async (notifies) => {
+    const application_id = await createApplication();
+    await insert('webhooks', { application_id });
+    readTold();
+    await importOne({ email: EMAIL, applications: [application_id] }, { notifies });
+    expect(readTold()).toEqual(notifies ? [application_id] : []);
+    expect(await sql`select from webhook_messages where application_id = ${application_id}`).toHaveLength(
+      notifies ? 1 : 0,
+    );
+  });
+});
+
+describe('meanwhile', () => {
+  const add = () => createUser({ email: EMAIL });
+  const remove = () => sql`delete from users where email = ${EMAIL}`;
+  const fail = (state: string) => sql.unsafe(`do $$ begin raise exception 'broken' using errcode = '${state}'; end $$`);
+  const once = (work: () => PromiseLike<unknown>) => {
+    let left = 1;
+    return async () => left-- > 0 && work();
+  };
+
+  test('a user has come: the other lines are stored, in their order', async () => {
+    const lines = [{ email: 'a@example.com' }, { email: EMAIL }, { email: 'b@example.com' }];
+    const results = await importBy(watch({ selectKnownOfLines: once(add) }), lines);
+    expect(results.map(({ status }) => status)).toEqual(['created', 'failed', 'created']);
+    expect(results[1]).toMatchObject({ reason: 'USER_ALREADY_EXISTS', field: 'email' });
+  });
+
+  test('a user comes and goes all the time: the line is given up', async () => {
+    const call = watch({ selectKnownOfLines: add }, { selectKnownOfLines: remove });
+    expect(await importBy(call, [{ email: EMAIL }])).toEqual([{ status: 'failed', reason: 'USER_ALREADY_EXISTS' }]);
+    expect(call.names.filter((name) => name === 'insertLines')).toHaveLength(3);
+  });
+
+  test('a group comes and goes all the time: the line is given up', async () => {
+    const [join, leave] = [() => insert('groups', { name: 'fleeting' }), () => sql`delete from groups`];
+    const call = watch({ selectKnownOfLines: leave }, { selectKnownOfLines: join });
+    const results = await importBy(call, [{ email: EMAIL, groups: ['fleeting'] }]);
+    expect(results).toEqual([{ status: 'failed', reason: 'GROUP_NOT_FOUND' }]);
+  });
+
+  test.each([
+    ['40P01', true],
+    ['XX000', false],
+  ])('Postgres answers %s: the line is tried again, or the import ends', async (state, isTried) => {
+    const done = importBy(watch({}, { insertLines: once(() => fail(state)) }), [{ email: EMAIL }]);
+    if (isTried) expect(await done).toMatchObject([{ status: 'created' }]);
+    else await expect(done).rejects.toThrow();
+  });
+
+  test('the user is erased: the line fails, and nothing is kept', async () => {
+    const erase = () => sql`update users set deleted_at = ${NOW}, email = '', wallet_address = '' where id = ${userId}`;
+    const call = watch({ insertLines: erase });
+    const line = { email: KNOWN.email, totpSecret: 'A'.repeat(32) };
+    const [result] = await importBy(call, [line], { onConflict: 'update' });
+    expect(result).toEqual({ status: 'failed', id: userId, reason: 'USER_NOT_FOUND' });
+    expect(await sql`select from totp_secrets`).toHaveLength(0);
+  });
+});
+
+describe('statements', () => {
+  test.each<[string, line: Columns, names: string[], options?: Partial<ImportOptions>]>([
+    ['for a new user', { email: EMAIL }, ['selectKnownOfLines', 'insertLines']],
+    ['for a user who is there', { email: KNOWN.email }, ['selectKnownOfLines']],
+    ['for a dry run', { email: EMAIL }, ['selectKnownOfLines'], { dryRun: true }],
+    [
+      'for an update without groups',
+      { email: KNOWN.email },
+      ['selectKnownOfLines'],
+      { dryRun: true, onConflict: 'update' },
+    ],
+    ['for a passkey', { email: KNOWN.email, ...passkey() }, ['selectKnownOfLines', 'selectKnownPasskeys']],
+  ])('are few %s', async (_, line, names, options) => {
+    const call = watch();
+    await importBy(call, [line], options);
+    expect(call.names).toEqual(names);
+  });
+
+  test('read what the lines name, and nothing else', async () => {
+    const applicationId = await createApplication();
+    await createApplication();
+    const { id: groupId } = await insert('groups', { name: 'g' });
+    await insert('groups', {});
+    await insert('user_identities', { user_id: other, issuer: OTHER_ISSUER, subject: 'other' });
+    await insert('passkeys', { user_id: other });
+    const line = {
+      ...{ id: userId, email: KNOWN.email, externalId: 'ext|1', walletAddress: WALLET, groups: ['g'] },
+      ...{ applications: [applicationId], ...identity(), ...passkey() },
+    };
+    const known = await findKnown(callAt().run, [checkUser(line), checkUser({ email: EMAIL })], OPTIONS.issuers);
+    expect(Object.fromEntries(known)).toEqual({
+      ...{ [`id ${userId}`]: userId, 'externalId ext|1': userId, 'email ada@example.com': userId },
+      ...{ [`walletAddress ${WALLET.toLowerCase()}`]: userId, [`identity ${ISSUER} sub`]: userId },
+      ...{
+        [`passkey ${CREDENTIAL.toString('hex')}`]: userId,
+        [`application ${applicationId}`]: null,
+        'group g': groupId,
+      },
+    });
   });
 });
 
