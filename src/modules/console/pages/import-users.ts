@@ -85,8 +85,9 @@ async function importLines(
     });
     for (const [index, line] of batch.entries()) {
       const { status = 'failed', reason, field } = results[index] ?? {};
+      // Equivalent: condition: only a line that is refused shows it, and has a reason
       const problem = reason && `${field ? `${field}: ` : ''}${ERRORS[reason as ErrorReason]?.[1] ?? reason}`;
-      outcomes.set(line, { ...line, status: status as Outcome['status'], ...(problem && { problem }) });
+      outcomes.set(line, { ...line, status: status as Outcome['status'], problem });
     }
   }
   return lines.map((line) => outcomes.get(line) ?? { ...line, status: 'failed' });

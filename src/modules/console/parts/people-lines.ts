@@ -7,7 +7,7 @@ export interface PersonLine {
   readonly text: string;
   /** The fields of `UserToCreate`. Undefined if the line is refused. */
   readonly person?: Readonly<Record<string, unknown>>;
-  readonly problem?: string;
+  readonly problem?: string | undefined;
 }
 
 const SHOWN_CHARACTERS = 100;

@@ -2,7 +2,7 @@
 import { afterAll, beforeEach, expect, test } from 'vitest';
 import { OPERATORS } from '../../../support/console-fixture.ts';
 import { fillPath, openSampledConsole } from '../../../support/console-samples.ts';
-import { adminClient, createTestUser } from '../../../support/service.ts';
+import { adminClient, createTestUser, type TestUser } from '../../../support/service.ts';
 
 const { fixture, samples, browser } = await openSampledConsole(OPERATORS.admin);
 afterAll(() => fixture.close());
@@ -42,6 +42,28 @@ test('a group is created and renamed, and deleted once its name is typed', async
   expect((await browser.submit(deletion, `${own}/delete`, { name: 'authors' })).status).toBe(422);
   expect((await browser.submit(deletion, `${own}/delete`, { name: 'writers' })).text).toContain('Deleted.');
   expect((await browser.open(own)).status).toBe(404);
+});
+
+test.each([
+  ['address', ({ email }: TestUser) => email],
+  ['ID', ({ id }: TestUser) => id],
+])('a group is created with a first member, by %s', async (name, typed) => {
+  const user = await createTestUser(fixture.service);
+  const form = { name: `first-by-${name.toLowerCase()}`, userId: typed(user) };
+  const created = await browser.submit(await browser.open('/groups'), '/groups', form);
+  expect(created.body).toContain(`<a href="/users/${user.id}">`);
+});
+
+test('the page of a group has its settings closed until they are refused, and none if a file declares it', async () => {
+  const page = await browser.open(path);
+  expect(page.body).toContain('<details class="panel sheet"><summary>Edit the group');
+  const refused = await browser.submit(page, path, { name: 'Has Capitals' });
+  expect(refused.body).toContain('<details class="panel sheet" open><summary>Edit the group');
+  const { sql } = fixture.service.database;
+  await sql`update groups set declared_by_file = true where id = ${groupId}`;
+  const declared = await browser.open(path);
+  expect(declared.text).not.toMatch(/Edit the group|Delete…/);
+  expect(declared.forms.map(({ action }) => action)).toContain(`${path}/members`);
 });
 
 test('users are added by address and by ID, shown on both pages, and removed', async () => {
