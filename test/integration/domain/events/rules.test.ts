@@ -119,20 +119,23 @@ describe('a scan', () => {
     ...fields,
   });
   const decide = (scans: readonly Scan[], now = NOW) =>
-    decideScans(OPEN, scans, new Map(), now).map((result) => result.reason ?? result.outcome);
+    decideScans(OPEN, scans, new Map(), now).map(({ outcome, reason: why }) => [outcome, why]);
 
   test('without an ID is none of the others', () => {
-    expect(decide(['ada', 'grace'].map((attendeeId) => scanOf(attendeeId)))).toEqual(['CHECKED_IN', 'CHECKED_IN']);
+    expect(decide(['ada', 'grace'].map((attendeeId) => scanOf(attendeeId)))).toEqual([
+      ['CHECKED_IN', null],
+      ['CHECKED_IN', null],
+    ]);
   });
 
   test('that is too old is refused, even of somebody who is inside', () => {
     expect(decide([scanOf('ada', { occurredAt: at(-8 * DAY), alreadyAdmitted: true })])).toEqual([
-      'SCAN_TIME_OUT_OF_RANGE',
+      ['REFUSED', 'SCAN_TIME_OUT_OF_RANGE'],
     ]);
   });
 
   test('is in time for an event without times, whenever that is', () => {
-    expect(decide([scanOf('ada')], new Date(-1))).toEqual(['CHECKED_IN']);
+    expect(decide([scanOf('ada')], new Date(-1))).toEqual([['CHECKED_IN', null]]);
   });
 
   test('may have an empty gate', async () => {
