@@ -4,7 +4,7 @@ import type { AdminService } from '../../gen/usher/v1/admin_pb.ts';
 import type { AdminRight } from '../config/admin-rights.ts';
 import type { ApiKeys } from '../domain/api-keys/api-keys.ts';
 import { isApiKey } from '../domain/applications/api-key.ts';
-import { ServiceError } from '../domain/core/errors.ts';
+import { hasReason, ServiceError } from '../domain/core/errors.ts';
 import type { AdminKeys } from '../domain/operators/admin-keys.ts';
 import { headerOf } from '../http/exchange.ts';
 import type { RequestContext } from '../http/http-context.ts';
@@ -22,7 +22,7 @@ export async function requireApplication(
 ): ReturnType<ApiKeys['authenticate']> {
   const given = headerOf(context, 'x-api-key');
   return apiKeys.authenticate(given, options).catch((error: unknown) => {
-    if (!(error instanceof ServiceError) || error.reason !== 'INVALID_API_KEY') throw error;
+    if (!hasReason(error, 'INVALID_API_KEY')) throw error;
     if (given === undefined)
       throw new ServiceError('INVALID_API_KEY', { detail: describeMissing(context, 'x-admin-key') });
     const detail = adminKeys.find(given)

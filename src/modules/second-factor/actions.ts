@@ -1,6 +1,6 @@
 /** The second step of a sign-in, and setting up an authenticator app within a login or after one. */
 import { TWO_FACTORS } from '../../domain/core/assurance.ts';
-import { ServiceError } from '../../domain/core/errors.ts';
+import { hasReason, ServiceError } from '../../domain/core/errors.ts';
 import { UUID } from '../../domain/core/validation.ts';
 import type { RowCipher } from '../../domain/crypto/aes-gcm.ts';
 import type { DerivedKeys } from '../../domain/crypto/derived-keys.ts';
@@ -143,7 +143,7 @@ async function confirm(request: LoginRequest, own: OwnParts): Promise<void> {
   } catch (error) {
     // The same secret again, which the app may have by now.
     const unconfirmed = openSecret(call, own, browser, { login: of, sealed });
-    if (!(error instanceof ServiceError) || error.reason !== 'WRONG_SECOND_FACTOR') throw error;
+    if (!hasReason(error, 'WRONG_SECOND_FACTOR')) throw error;
     // Equivalent: guard: a wrong code was compared with the secret in `sealed`
     if (!unconfirmed) throw error;
     await sendSetUp(request, found, unconfirmed, error);

@@ -4,7 +4,7 @@ import type { ApplicationDetails } from '../../../domain/applications/applicatio
 import { listApplications } from '../../../domain/applications/list-applications.ts';
 import { readApplicationVersion } from '../../../domain/applications/update-application.ts';
 import type { Call } from '../../../domain/core/call.ts';
-import type { ServiceError } from '../../../domain/core/errors.ts';
+import { hasReason } from '../../../domain/core/errors.ts';
 import { endClient, listResourceClients } from '../../../domain/grants/clients.ts';
 import { type Html, html } from '../../../http/html.ts';
 import { isolate } from '../../../texts/isolate.ts';
@@ -63,8 +63,7 @@ async function findTeamApplications(
 }
 
 function ignoreMissing(error: unknown): undefined {
-  const { reason } = Object(error) as Partial<ServiceError>;
-  if (reason !== 'APPLICATION_NOT_FOUND') throw error;
+  if (!hasReason(error, 'APPLICATION_NOT_FOUND')) throw error;
   return undefined;
 }
 

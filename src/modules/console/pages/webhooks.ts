@@ -2,7 +2,7 @@
 import { AdminService } from '../../../../gen/usher/v1/admin_pb.ts';
 import { WebhookService } from '../../../../gen/usher/v1/webhook_pb.ts';
 import { showEmail } from '../../../config/email-address.ts';
-import { invalidField, type ServiceError } from '../../../domain/core/errors.ts';
+import { hasReason, invalidField } from '../../../domain/core/errors.ts';
 import { EVENT_TYPES, EVERY_TYPE } from '../../../domain/outbox/event-types.ts';
 import { MAX_REDELIVERY_AGE_MS } from '../../../domain/webhooks/delivery.ts';
 import { getWebhook } from '../../../domain/webhooks/get-webhook.ts';
@@ -157,8 +157,7 @@ async function findOwnerId(request: ConsoleRequest, text: string): Promise<strin
 function withOwner(run: ConsoleRoute['run']): ConsoleRoute['run'] {
   return (request) =>
     run(request).catch((error: unknown) => {
-      const { reason } = Object(error) as Partial<ServiceError>;
-      throw reason === 'USER_NOT_FOUND' ? invalidField('ownerId', 'must be a user of the application') : error;
+      throw hasReason(error, 'USER_NOT_FOUND') ? invalidField('ownerId', 'must be a user of the application') : error;
     });
 }
 
