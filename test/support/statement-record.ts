@@ -28,6 +28,7 @@ export const RECORD = join(REPOSITORY, 'node_modules/.cache/statements');
 const OF_OWN_STATEMENTS = [
   'test/integration/database/',
   'test/integration/domain/outbox/conditions.test.ts',
+  'test/integration/domain/pages/list.test.ts',
   'test/integration/domain/second-factor/conditions.test.ts',
 ];
 
