@@ -158,6 +158,8 @@ export const deletePasskeysOfDeleted = statement('delete_passkeys_of_deleted_use
 const deleteSecondFactorOfDeleted = statement('delete_second_factor_of_deleted_user')`
   with owner as (
     select id from users where id = ${p.uuid('userId')}
+      -- Equivalent: conjunct: the user has been deleted just before
+      and deleted_at is not null
   ), secrets_left as (
     delete from totp_secrets t using owner where t.user_id = owner.id
   ), codes_left as (

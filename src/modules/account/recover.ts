@@ -2,7 +2,7 @@
  * The way back into an account by the link of an operator and a spoken code. To open the link changes nothing, because
  * previews and scanners open links: the first change is that of the last button.
  */
-import { ServiceError } from '../../domain/core/errors.ts';
+import { hasReason, ServiceError } from '../../domain/core/errors.ts';
 import { selectIdentities } from '../../domain/identities/list-identities.ts';
 import { findLoginIntent } from '../../domain/login/login-intent.ts';
 import { returnNetworkPermits, type SharedLimit, takeNetworkPermits } from '../../domain/login/rate-limit.ts';
@@ -161,7 +161,8 @@ async function withLink(request: AccountRequest, step: Step): Promise<void> {
     if (!(error instanceof ServiceError)) throw error;
     if (error.reason === 'WRONG_CODE') return sendWrongDigits(request, error.figures.left);
     if (error.reason === 'USER_ALREADY_EXISTS') return askAgain(request, error);
-    // Of the links, no other refusal is left than that it is not valid.
+    // Equivalent: guard: no link is refused for another reason
+    if (!hasReason(error, 'RECOVERY_LINK_NOT_VALID')) throw error;
     if (!(await isRepeated(request))) sendPage(context, 404, renderDeadLink(recoverViewOf(request)));
   }
 }

@@ -39,10 +39,8 @@ async function checkProviders({
       await providers.require(id).authorizationUrl(secrets, options);
       return pass(`${name} can be used`);
     } catch (error) {
-      return fail(
-        `${name} cannot be used: ${Object(error).detail} (${issuer})`,
-        'Nobody can sign in there. Correct its issuer',
-      );
+      const { detail = error } = Object(error);
+      return fail(`${name} cannot be used: ${detail} (${issuer})`, 'Nobody can sign in there. Correct its issuer');
     }
   });
   return Promise.all(checked);

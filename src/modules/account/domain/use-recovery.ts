@@ -5,7 +5,7 @@ import { columnsOf, p, statement, t } from '../../../database/sql/template.ts';
 import { auditEvent, noApplication } from '../../../domain/audit/audit-event.ts';
 import { ONE_FACTOR } from '../../../domain/core/assurance.ts';
 import type { Call } from '../../../domain/core/call.ts';
-import { ServiceError } from '../../../domain/core/errors.ts';
+import { hasReason, ServiceError } from '../../../domain/core/errors.ts';
 import { ACCOUNT_APPLICATION_ID } from '../../../domain/core/own-applications.ts';
 import { INTENT_LIFETIME_MS } from '../../../domain/login/generate-auth-url.ts';
 import { HELD_MS, holdSignIn, RECOVERY } from '../../../domain/login/held-sign-in.ts';
@@ -87,14 +87,14 @@ export async function useRecovery(call: Call, { link, newEmail, browser, account
 
 /**
  * Moves the held login after every cut-off, or completes it if the second factor is too young to be asked. Returns
- * whether the login waits for it, which is the only refusal of `holdSignIn`.
+ * whether the login waits for it.
  */
 async function holdLogin(...firstStep: Parameters<typeof holdSignIn>): Promise<boolean> {
   try {
     await holdSignIn(...firstStep);
     return false;
   } catch (error) {
-    if (error instanceof ServiceError) return true;
+    if (hasReason(error, 'SECOND_FACTOR_NEEDED')) return true;
     throw error;
   }
 }
