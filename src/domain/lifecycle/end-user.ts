@@ -45,11 +45,15 @@ export async function reactivateUser(call: Call, request: Request): Promise<User
  */
 export async function deleteUser(call: Call, request: Request): Promise<string> {
   const { userId } = await end(call, markUserDeleted, request);
-  // Deletes rows that other statements have added meanwhile, which the statement above could not see.
-  await call.run(deletePasskeysOfDeleted, { userId });
-  await call.run(deleteSecondFactorOfDeleted, { userId });
-  await call.run(deleteIdentitiesOfDeleted, { userId });
+  await removeLateCredentials(call, userId);
   return userId;
+}
+
+/** Removes what other statements have added to a user meanwhile, which the one that deleted the user could not see. */
+export async function removeLateCredentials({ run }: Pick<Call, 'run'>, userId: string): Promise<void> {
+  await run(deletePasskeysOfDeleted, { userId });
+  await run(deleteSecondFactorOfDeleted, { userId });
+  await run(deleteIdentitiesOfDeleted, { userId });
 }
 
 /**
@@ -151,15 +155,13 @@ const markUserDeleted = statement('mark_user_deleted', HAS_MESSAGES)`
   ), ${messagesOf(sessionsRevoked(sql`ended`), userDeleted(sql`deleted`), ...loggedOutEverywhere(sql`deleted`))}
   select ${notified} from deleted`;
 
-export const deletePasskeysOfDeleted = statement('delete_passkeys_of_deleted_user')`
+const deletePasskeysOfDeleted = statement('delete_passkeys_of_deleted_user')`
   delete from passkeys k using users
   where users.id = ${p.uuid('userId')} and users.deleted_at is not null and k.user_id = users.id`;
 
 const deleteSecondFactorOfDeleted = statement('delete_second_factor_of_deleted_user')`
   with owner as (
-    select id from users where id = ${p.uuid('userId')}
-      -- Equivalent: conjunct: the user has been deleted just before
-      and deleted_at is not null
+    select id from users where id = ${p.uuid('userId')} and deleted_at is not null
   ), secrets_left as (
     delete from totp_secrets t using owner where t.user_id = owner.id
   ), codes_left as (

@@ -7,7 +7,6 @@ import type { Statement } from '../../database/pool/database.ts';
 import { columnsOf, nullable, p, statement, t } from '../../database/sql/template.ts';
 import type { Call } from '../core/call.ts';
 import { claimed, findUnfinished, isAt, leaseUntil, type UnfinishedChange } from '../core/unfinished-changes.ts';
-import { deleteIdentitiesOfDeleted } from '../identities/delete-identity.ts';
 import { announce, HAS_MESSAGES, messagesOf, notified } from '../outbox/insert-message.ts';
 import { HERE } from '../outbox/logout-message.ts';
 import { userMessage } from '../outbox/user-messages.ts';
@@ -15,7 +14,7 @@ import { CUTOFF_LIFETIME_MS, isGrantAfterOwnCutoffs, removeCutoffOfRefused, runC
 import { endLateSessions } from '../sessions/late-sessions.ts';
 import { removeIfErased } from '../users/personal-data.ts';
 import { userColumns } from '../users/user.ts';
-import { createErasure, deletePasskeysOfDeleted, eraseUserIf } from './end-user.ts';
+import { createErasure, eraseUserIf, removeLateCredentials } from './end-user.ts';
 import { cutOffLost, cutOffRefused, cutOffRefusedOfOne, lossMessages } from './lost-access.ts';
 
 /**
@@ -205,8 +204,7 @@ const endMembers = statement('end_group_members', DONE)`
 /** What statements have stored about a user who was ending, and what the call that ended the user has left. */
 const cleanUser: Step['read'] = async (call, { subjectId: userId }) => {
   await endLateSessions(call, userId);
-  await call.run(deletePasskeysOfDeleted, { userId });
-  await call.run(deleteIdentitiesOfDeleted, { userId });
+  await removeLateCredentials(call, userId);
   await removeIfErased(call, userId);
   return { userIds: [] };
 };

@@ -13,7 +13,7 @@ export interface Message {
   /** The application of each row. Defaults to the parameter `applicationId`. */
   readonly applicationId?: SQL;
   /** Distinguishes messages to the same application, if it may get several. */
-  readonly part?: SQL | undefined;
+  readonly part?: SQL;
   /** The user whose personal data is in `data`: an erasure of the user removes the message. */
   readonly userId?: SQL;
 }

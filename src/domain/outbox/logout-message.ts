@@ -122,6 +122,6 @@ function toMessage({ gone, applicationId, isOfAnotherApplication }: Logout, sid?
     data,
     from: sql`${gone} join applications client on client.id = ${applicationId} and ${isTold}`,
     ...(isOfAnotherApplication && { applicationId }),
-    part: sid,
+    ...(sid && { part: sid }),
   };
 }

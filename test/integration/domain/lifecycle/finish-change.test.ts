@@ -283,6 +283,9 @@ test.each(Object.entries(ENDINGS))(
       is_backup_eligible, is_backed_up, is_user_verified, name, created_at)
     values (${userId}, gen_random_uuid(), ${randomBytes(16)}, 'usher.test', '\\x00', 0, '{}', gen_random_uuid(), true,
       true, true, 'late', now())`;
+    await sql`
+    insert into totp_secrets (user_id, id, sealed, last_step, created_at)
+    values (${userId}, gen_random_uuid(), '\\x00', 0, now())`;
     await sql`delete from webhook_messages where application_id = ${tenant.id}`;
     await finish(21 * MINUTE);
     expect(await sql`select from sessions where user_id = ${userId}`).toEqual([]);
@@ -291,6 +294,7 @@ test.each(Object.entries(ENDINGS))(
     expect(told).toHaveLength(1);
     const isDeleted = name.endsWith('eUser') && name !== 'DeactivateUser';
     expect(await sql`select from passkeys where user_id = ${userId} and name = 'late'`).toHaveLength(isDeleted ? 0 : 1);
+    expect(await sql`select from totp_secrets where user_id = ${userId}`).toHaveLength(isDeleted ? 0 : 1);
     if (name === 'EraseUser') expect(await tracesOf(mark)).toEqual([]);
     expect(await sql`select from unfinished_changes where subject_id = ${userId}`).toEqual([]);
   },
