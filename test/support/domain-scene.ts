@@ -11,12 +11,10 @@ export const NOW = new Date();
 export const at = (ms: number) => new Date(NOW.getTime() + ms);
 export const [HOUR, DAY] = [3_600_000, 86_400_000];
 
+export const reasonOf = (error: { readonly reason?: string }) => error.reason;
+
 /** Returns why the work was refused, or `done`. */
-export const reason = (work: Promise<unknown>): Promise<string> =>
-  work.then(
-    () => 'done',
-    (error) => error.reason,
-  );
+export const reason = (work: Promise<unknown>) => work.then(() => 'done', reasonOf);
 
 type Columns = Readonly<Record<string, unknown>>;
 

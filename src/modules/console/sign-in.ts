@@ -5,6 +5,7 @@ import { toOwnPath } from '../../client/own-path.ts';
 import { loginIntents } from '../../database/schema/intent-schema.ts';
 import { nullable, p, statement, t } from '../../database/sql/template.ts';
 import type { Call } from '../../domain/core/call.ts';
+import { ServiceError } from '../../domain/core/errors.ts';
 import { hmac } from '../../domain/crypto/derived-keys.ts';
 import { completeLogin } from '../../domain/login/complete-login.ts';
 import { createAuthPageLink, generateAuthUrl, INTENT_LIFETIME_MS } from '../../domain/login/generate-auth-url.ts';
@@ -164,7 +165,9 @@ function refuseLink({ context, parts }: ConsoleRequest, email = '<e-mail address
 async function createOperator({ context, parts }: ConsoleRequest, email: string): Promise<string> {
   const performer = { context, parts, params: {}, actor: '' };
   const { user } = await perform(performer, AdminService.method.createUser, { email });
-  return user?.id ?? '';
+  // Equivalent: guard: whoever is created has an ID
+  if (!user?.id) throw new ServiceError('USER_NOT_FOUND');
+  return user.id;
 }
 
 /** Ends the session in every browser of the operator. */

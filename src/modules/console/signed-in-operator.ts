@@ -4,7 +4,7 @@ import { isOwnMethod } from '../../config/login-methods.ts';
 import type { Operator, Role } from '../../config/operators.ts';
 import { PHISHING_RESISTANT } from '../../domain/core/assurance.ts';
 import type { ApplicationCall, Call } from '../../domain/core/call.ts';
-import { ServiceError } from '../../domain/core/errors.ts';
+import { hasReason, ServiceError } from '../../domain/core/errors.ts';
 import { CONSOLE_APPLICATION_ID } from '../../domain/core/own-applications.ts';
 import { UUID } from '../../domain/core/validation.ts';
 import { renewSession } from '../../domain/sessions/renew-session.ts';
@@ -89,8 +89,8 @@ export function includesRole(role: Role, needed: Role): boolean {
 }
 
 function findUser(call: Call, userId: string) {
-  return getUser(call, { userId }).catch((error: Pick<ServiceError, 'code'>) => {
-    if (error.code === 'not_found') return undefined;
+  return getUser(call, { userId }).catch((error: unknown) => {
+    if (hasReason(error, 'USER_NOT_FOUND')) return undefined;
     throw error;
   });
 }

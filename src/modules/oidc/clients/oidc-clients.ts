@@ -51,7 +51,9 @@ const selectClients = statement('select_oidc_clients', CLIENT)`
 
 /** Returns whether one of the redirect URIs has this origin. Pages of the origin then belong to that client. */
 export function isOriginOf(origin: string | undefined, redirectUris: readonly string[]): origin is string {
-  const portless = withoutLoopbackPort(origin ?? '');
+  // Equivalent: guard: no URI is like that, and servers, which send no origin, wait for none to be read
+  if (origin === undefined) return false;
+  const portless = withoutLoopbackPort(origin);
   return redirectUris.some((uri) => {
     const own = originOf(uri);
     return own === origin || (portless !== undefined && withoutLoopbackPort(own) === portless);

@@ -6,7 +6,7 @@ import { deactivateUser, deleteUser, eraseUser, reactivateUser } from '../../../
 import { endUserSessions } from '../../../../src/domain/lifecycle/end-user-sessions.ts';
 import { cutOffRefused } from '../../../../src/domain/lifecycle/lost-access.ts';
 import { removeApplicationUser } from '../../../../src/domain/lifecycle/remove-application-user.ts';
-import { at, DAY, HOUR, NOW, openDomain } from '../../../support/domain-scene.ts';
+import { at, DAY, HOUR, NOW, openDomain, reasonOf } from '../../../support/domain-scene.ts';
 
 const { sql, insert, callAt, readTold, createUser, createApplication } = await openDomain();
 
@@ -34,7 +34,6 @@ const readTypes = async (applicationId = here) =>
     (row) => row.type,
   );
 const countEvents = async () => (await sql`select from audit_events where resource = ${userId}`).length;
-const reasonOf = (error: { reason?: string }) => error.reason;
 
 type End = (call: Call) => Promise<unknown>;
 const ENDINGS: readonly [string, End][] = [

@@ -25,7 +25,7 @@ import { listUserAccess, mayEnter } from '../../../../src/domain/users/list-user
 import { listUsers } from '../../../../src/domain/users/list-users.ts';
 import { markEmailVerified } from '../../../../src/domain/users/mark-email-verified.ts';
 import { followNoticeLink } from '../../../../src/domain/users/still-signed-in.ts';
-import { at, DAY, HOUR, NOW, openDomain } from '../../../support/domain-scene.ts';
+import { at, DAY, HOUR, NOW, openDomain, reasonOf } from '../../../support/domain-scene.ts';
 
 const { sql, insert, callAt, readTold, createUser, createApplication } = await openDomain();
 const tokens = new PageTokens([randomBytes(32)]);
@@ -50,7 +50,6 @@ const readUser = async (id = userId) => (await sql`select * from users where id 
 const setUser = (columns: object, id = userId) =>
   sql`update users set ${sql({ id, ...columns } as never)} where id = ${id}`;
 const setHere = (columns: object) => sql`update applications set ${sql(columns as never)} where id = ${here}`;
-const reasonOf = (error: { reason?: string }) => error.reason;
 
 /** Returns the value of the condition about the user. */
 async function holds(condition: SQL, parameters: object = {}): Promise<boolean | undefined> {

@@ -5,7 +5,7 @@ import { PageTokens } from '../../../../src/domain/pages/list.ts';
 import { createUser as create } from '../../../../src/domain/users/create-user.ts';
 import { getUser } from '../../../../src/domain/users/get-user.ts';
 import { listUsers } from '../../../../src/domain/users/list-users.ts';
-import { NOW, openDomain } from '../../../support/domain-scene.ts';
+import { NOW, openDomain, reasonOf } from '../../../support/domain-scene.ts';
 
 const { sql, insert, callAt, readTold, createUser, createApplication } = await openDomain();
 const tokens = new PageTokens([randomBytes(32)]);
@@ -26,7 +26,6 @@ beforeEach(async () => {
 type Columns = Readonly<Record<string, unknown>>;
 const setUser = (columns: object) =>
   sql`update users set ${sql({ id: userId, ...columns } as never)} where id = ${userId}`;
-const reasonOf = (error: { reason?: string }) => error.reason;
 
 describe('a new user', () => {
   const given = (fields: object = {}) => ({ email: `${randomUUID()}@example.com`, ...fields });

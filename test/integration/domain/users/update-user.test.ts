@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { changeOwnEmail, linkWallet, readUserVersion, updateUser } from '../../../../src/domain/users/update-user.ts';
 import { LAYOUT } from '../../../support/database.ts';
-import { at, DAY, NOW, openDomain } from '../../../support/domain-scene.ts';
+import { at, DAY, NOW, openDomain, reasonOf } from '../../../support/domain-scene.ts';
 import { holdLock, waitForLockWaiters } from '../../../support/lock.ts';
 
 const { sql, insert, callAt, clone, readTold, createUser, createApplication } = await openDomain();
@@ -23,7 +23,6 @@ const own = (columns: Columns = {}) => ({ application_id: here, user_id: userId,
 const readUser = async () => (await sql`select * from users where id = ${userId}`)[0];
 const setUser = (columns: object, id = userId) =>
   sql`update users set ${sql({ id, ...columns } as never)} where id = ${id}`;
-const reasonOf = (error: { reason?: string }) => error.reason;
 
 test('a user has a version until the user is deleted', async () => {
   expect(await readUserVersion(call, { userId })).toEqual(expect.any(String));
