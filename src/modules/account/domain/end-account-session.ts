@@ -36,7 +36,8 @@ export async function endAccountSession(
   if (isElsewhere) await cutOffBrowser(call, { userId, browserDigest });
   if (wanted !== undefined) {
     if (ended) await endGrantsOfBrowser(call, { applicationId, userId, sid });
-    if ((await find()).some((session) => session.sid !== undefined)) return;
+    const [left] = await find();
+    if (left?.sid !== undefined) return;
   }
   await endOwnSessions(call, { applicationId, userId });
 }

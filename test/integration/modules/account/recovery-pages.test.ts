@@ -1,6 +1,6 @@
 /** What the pages of a recovery link say and ask again, and what a second click on the last button does. */
 import { randomBytes, randomUUID } from 'node:crypto';
-import { afterAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeEach, describe, expect, it, test } from 'vitest';
 import { beginSession } from '../../../support/account-page.ts';
 import { MINUTE } from '../../../support/clock.ts';
 import { FakeProvider } from '../../../support/fake-provider.ts';
@@ -114,6 +114,18 @@ describe('the last page', () => {
     expect(page.heading).toBe('You are back');
     expect(await isActive()).toBe(false);
   });
+});
+
+test.each(['', 'ada', 'ada@new.test, eve@new.test'])('asks again for a new address where %j is none', async (email) => {
+  const browser = new LoginBrowser(service);
+  const made = await makeRecoveryLink(service, await createTestUser(service), ['ADDRESS']);
+  const page = await browser.submit(await enterDigits(browser, made), '/recover/address', { email });
+  expect([page.status, actionsOf(page), page.alert]).toEqual([
+    422,
+    ['/recover/address'],
+    expect.stringContaining('e-mail address'),
+  ]);
+  expect((await browser.submit(page, '/recover/address', { email: newEmail() })).heading).toBe('Check your e-mail');
 });
 
 describe('the code for the new address', () => {
