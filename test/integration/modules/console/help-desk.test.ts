@@ -139,6 +139,8 @@ test('lets in to any application by name, by what tells it apart, by client ID a
   expect(await refused('Twin')).toMatchObject(severally);
   for (const typed of ['Nothing', crypto.randomUUID(), 'client_x', '%', 'The oldest (x.test)'])
     expect(await refused(typed)).toMatchObject({ status: 422, kept: typed, wrong: 'Application not found' });
+  expect((await refused('x'.repeat(300))).wrong).toBe('Application not found');
+  expect((await refused('x'.repeat(301))).wrong).toContain('300');
 });
 
 test('removes a passkey, an account at a provider and a wallet, each after a question', async () => {

@@ -72,10 +72,13 @@ test.each([
   expect(text).not.toMatch(/Single \(/);
 });
 
-test('offers and filters take what tells them apart', async () => {
+test('offers and filters take what tells them apart, and nobody who has the same name', async () => {
   const { labels, tenants } = twins;
+  const person = await createTestUser(service, { name: 'Twin' });
   const offers: { value: string }[] = JSON.parse((await browser.open('/offers?of=application&q=twin')).body);
   expect(offers.map(({ value }) => value).sort()).toEqual(labels.slice(0, 3).sort());
+  const people: { value: string }[] = JSON.parse((await browser.open('/offers?of=user&q=twin')).body);
+  expect(people.map(({ value }) => value)).toEqual([person.email]);
   for (const [at, label] of labels.entries()) {
     const { body } = await browser.open(`/audit?${new URLSearchParams({ application: label })}`);
     for (const { id } of tenants) expect(body.includes(`/applications/${id}"`)).toBe(id === tenants[at]?.id);
