@@ -1,4 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { expect } from 'vitest';
+import { LOCK_TIMEOUT_MS } from '../../src/database/pool/lock-isolation.ts';
 import { LAYOUT, type TestDatabase } from './database.ts';
 
 export interface Lock extends AsyncDisposable {
@@ -47,6 +49,15 @@ export async function waitForLockWaiters({ sql }: TestDatabase, count = 1, signa
     if (performance.now() > deadline) throw new Error(`${waiting.length} statements wait for a lock, not ${count}`);
     await sleep(5);
   }
+}
+
+/** The same, of statements on connections that keep their places in the queue: Usher does not begin them anew. */
+export async function waitForQueue(database: TestDatabase, count = 1): Promise<void> {
+  if (LAYOUT === 'distributed') return waitForLockWaiters(database, count);
+  const readQueue = () => database.sql`
+    select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'
+      and clock_timestamp() - query_start > ${`${3 * LOCK_TIMEOUT_MS} ms`}::interval`;
+  await expect.poll(readQueue, { timeout: 60_000 }).toHaveLength(count);
 }
 
 export type EventLock = Awaited<ReturnType<typeof lockEvent>>;

@@ -103,6 +103,7 @@ export class KeySet {
 
   #grow(): void {
     const words = new Uint32Array(2 * this.#words.length);
+    // Equivalent: comparison: after the last word there is none
     for (let at = 0; at < this.#words.length; at += 2) {
       const [low = 0, high = 0] = this.#words.subarray(at, at + 2);
       if (low !== 0) words.set([low, high], findPlace(words, low, high));

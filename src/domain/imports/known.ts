@@ -36,6 +36,7 @@ export async function findKnown(run: Run, lines: readonly UserLine[], issuers: I
     ids: lines.flatMap(({ id }) => id ?? []),
     externalIds: lines.flatMap(({ externalId }) => externalId ?? []),
     emails: lines.flatMap(({ email }) => listSpellings(email)),
+    // Equivalent: choice: nobody has the empty one
     wallets: lines.flatMap(({ walletAddress }) => (walletAddress === '' ? [] : walletAddress.toLowerCase())),
     issuers: identities.map(({ provider }) => issuers.get(provider) ?? ''),
     subjects: identities.map(({ subject }) => subject),

@@ -184,6 +184,7 @@ function givenOrigin(ipAddress: string | null, userAgent: string | null) {
 export async function answerLogin(tokens: AuthTokens, login: CompletedLogin): Promise<Completion> {
   const { redirectUri, state, applicationId, userId, method, completedAt, authenticatedAt, singleSignOn, prompt } =
     login;
+  // Equivalent: default: a token shows one factor for none, and nobody remembers a sign-in without a level
   const assurance = login.assurance ?? ONE_FACTOR;
   const signIn = { applicationId, userId, method, assurance, authenticatedAt: completedAt };
   const shared = { prompt, ...(singleSignOn && !authenticatedAt && { signIn }) };

@@ -123,6 +123,7 @@ const selectHeld = statement('select_held_sign_in', HELD)`
 const liveHeldSignIn = (lock: SQL) => sql`held as (
     select user_id, proved_at, email_changed_at from held_sign_ins where ${isHeld} and user_id = ${p.uuid('userId')} ${lock}
   ), live as (
+    -- Equivalent: conjunct: both have the ID that the next line compares
     select users.id as user_id, users.cutoff_count from users join held on held.user_id = users.id
     where ${isSignInAfterEveryCutoff(sql`held.proved_at`)} and ${isStillHere(sql`held.proved_at`)}
       and users.email_changed_at is not distinct from held.email_changed_at

@@ -85,6 +85,7 @@ export class MessageFeeds {
   /** Keeps an earlier poll: during a poll, messages may come that it does not see. */
   #schedule(ms: number): void {
     const dueAt = performance.now() + Math.max(0, ms);
+    // Equivalent: comparison: one at the same time takes its place
     if (this.#dueAt <= dueAt) return;
     this.#stop();
     this.#dueAt = dueAt;

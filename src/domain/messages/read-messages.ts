@@ -84,6 +84,7 @@ async function readNext(
   const messages: FeedMessage[] = [];
   let [last, characters, isFull] = [from.position, 0, false];
   for (const { at, messageId, payload } of rows) {
+    // Equivalent: condition: a row has all three, or none
     if (at === null || messageId === null || payload === null) break;
     characters += payload.length;
     isFull = messages.length > 0 && characters > MAX_SIZE;
@@ -153,6 +154,7 @@ const selectMessagesOfTypes = statement('select_feed_messages_of_types', ROW)`
     select found.position, found.message_id from unnest(${p.texts('types')}) as wanted_type (type)
     cross join lateral (
       select position, message_id from feed_positions where ${ofFeed} and type = wanted_type.type
+      -- Equivalent: limit: that of all types is the same
       order by position limit ${window}
     ) as found
     order by position limit ${window}

@@ -60,7 +60,7 @@ export async function* watchMessages(
   yield show(cursor);
   let [toldAt, checkedAt] = [performance.now(), performance.now()];
   for (;;) {
-    const isBehind: boolean = page?.isFull ?? false;
+    const isBehind: boolean | undefined = page?.isFull;
     cursor = page?.cursor ?? cursor;
     if (page && page.messages.length > 0) {
       yield show(cursor, page.messages);

@@ -215,18 +215,14 @@ export function cutOffSid(target: SQL): SQL {
  * `isConsentAfterCutoff` ends a consent that is given meanwhile; the cut-off expires, so it does not suffice for the
  * others. The CTE `target` has locked the user, whose ID is its column `id`, and added
  * one to `cutoff_count`. A sign-in before the lock is ended, too. Parameters: cutoffExpiresAt, instant.
- *
- * @param sparedIntentId the login whose held sign-in the caller moves after the cut-off
  */
-export function cutOffUserSessions(target: SQL, sparedIntentId?: SQL): SQL {
-  const isEnded = sparedIntentId ? sql` and h.login_intent_id <> ${sparedIntentId}` : sql``;
-
+export function cutOffUserSessions(target: SQL): SQL {
   return sql`ended as (
     delete from sessions s using ${target} t where s.user_id = t.id
     returning s.application_id, s.user_id, s.expires_at, s.authenticated_at
   ), held_ended as (
     -- Before the instant of the cut-off: who deletes the row first completes the sign-in, or ends it.
-    delete from held_sign_ins h using ${target} t where h.user_id = t.id${isEnded}
+    delete from held_sign_ins h using ${target} t where h.user_id = t.id
     returning h.proved_at
   ), cutoff as (
     insert into user_cutoffs as c (user_id, cutoff_at, expires_at)

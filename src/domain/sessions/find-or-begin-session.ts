@@ -149,6 +149,7 @@ function findOrBeginBy(
         ${notifies === 'unless asked' ? sql`and not ${hasSubscriberToAny(NOTIFIED, p.uuid('applicationId'))}` : sql``}
       on conflict (application_id, user_id) do update set (${replaced}) = row(${excluded})
       where s.expires_at <= ${p.instant('now')} or s.authenticated_at <= excluded.cutoff_at
+      -- Equivalent: choice: without messages, it only returns fewer columns
       returning ${notifies === 'yes' ? sql`*` : sql`${stored}, authenticated_at`}
     ), recorded as (
       insert into session_ids (application_id, id, user_id, authenticated_at, created_at, expires_at, kept_until)
@@ -167,8 +168,8 @@ function findOrBeginBy(
       on conflict (application_id, user_id) do update set last_signed_in_at = excluded.last_signed_in_at
       returning u.user_id ${ifNotifies(sql`, u.first_signed_in_at = u.last_signed_in_at as is_new`)}
     ), ${auditEvent({ resource: sql`user_id`, from: redeemed ? sql`redeemed` : sql`begun` })}
-    ${ifNotifies(sql`, ${messagesOf(userJoined(sql`begun`, sql`joined`), sessionCreated(sql`begun`))}`)}${grant?.inserted ?? sql``}
-    select ${signIn.authenticatedAt} > caller.cutoff_at as is_accepted, is_outdated, ${shown}${ifNotifies(sql`, ${notified}`)}${grant?.columns ?? sql``}
+    ${ifNotifies(sql`, ${messagesOf(userJoined(sql`begun`, sql`joined`), sessionCreated(sql`begun`))}`)}${grant?.inserted}
+    select ${signIn.authenticatedAt} > caller.cutoff_at as is_accepted, is_outdated, ${shown}${ifNotifies(sql`, ${notified}`)}${grant?.columns}
     from caller left join (
       select ${stored}, auth_time, is_outdated from kept
       union all select ${stored}, authenticated_at, false from begun

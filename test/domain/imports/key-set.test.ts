@@ -26,3 +26,21 @@ test('takes more memory when three quarters are filled, and not before', () => {
   keys.add('id 768');
   expect(keys.bytes).toBe(8 * 2 ** 11);
 });
+
+test.each([
+  ['first', 'id 19823', 'id 66808'],
+  ['second', 'id 780940', 'id 3084265'],
+])('takes no key for another whose hash has the same %s word', (_, known, other) => {
+  const keys = new KeySet(2);
+  keys.add(known);
+  expect([keys.has(known), keys.has(other)]).toEqual([true, false]);
+  keys.add(other);
+  expect(keys.has(other)).toBe(true);
+});
+
+test('knows a key whose hash begins as an empty place does', () => {
+  const keys = new KeySet(1);
+  // Of four thousand million keys, one has it.
+  keys.add('id 1773898232');
+  expect(keys.has('id 1773898232')).toBe(true);
+});

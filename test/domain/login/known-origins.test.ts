@@ -1,7 +1,7 @@
 /** Where users have signed in. What it is good for: test/robustness/login-limits.test.ts. */
 import { randomBytes, randomUUID } from 'node:crypto';
 import { afterAll, expect, it } from 'vitest';
-import { type Familiarity, findFamiliarity } from '../../../src/domain/login/known-origins.ts';
+import { type Familiarity, findFamiliarity, foldEmail } from '../../../src/domain/login/known-origins.ts';
 import { deriveLoginCodeKeys } from '../../../src/domain/login/login-code.ts';
 import { LoginBrowser } from '../../support/login-browser.ts';
 import { LoginFixture } from '../../support/login-fixture.ts';
@@ -64,4 +64,12 @@ it('forgets where an erased user has signed in, or has signed up, and not where 
   ]);
   const [after] = await sql`select count(*)::int from known_origins`;
   expect(before?.count - after?.count).toBe(4);
+});
+
+it.each([
+  ['ada@bücher.test', 'ada@xn--bcher-kva.test', true],
+  ['ada@a b.test', 'ada@a b.test.', true],
+  ['ada@a b.test', 'ada@c d.test', false],
+])('takes %s and %s for one address: %s', (one, other, isSame) => {
+  expect(foldEmail(one) === foldEmail(other)).toBe(isSame);
 });

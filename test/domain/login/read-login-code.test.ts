@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { readLoginCode } from '../../../src/domain/login/read-login-code.ts';
+import { check } from '../../../src/domain/core/validation.ts';
+import { enteredCode, readLoginCode } from '../../../src/domain/login/read-login-code.ts';
 
 describe('reads 123456 from', () => {
   it.each([
@@ -45,6 +46,12 @@ it.each([
   ['一二三四五六', ''],
 ])('reads %j as %j', (text, code) => {
   expect(readLoginCode(text)).toBe(code);
+});
+
+it('accepts a text of a thousand characters', () => {
+  const enter = (length: number) => check({ code: '1'.repeat(length) }, { code: enteredCode });
+  expect(enter(1_000).code).toHaveLength(1_000);
+  expect(() => enter(1_001)).toThrow();
 });
 
 /** The systems of the platform that write numbers with ten digits. */

@@ -1,7 +1,8 @@
 /** When the watchers of a process look for new messages. What they get: test/integration/contract/messages.test.ts. */
+import { getEventListeners } from 'node:events';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { Database } from '../../../src/database/pool/database.ts';
-import { MessageFeeds } from '../../../src/domain/messages/message-feeds.ts';
+import { MessageFeeds, Watcher } from '../../../src/domain/messages/message-feeds.ts';
 
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
@@ -115,6 +116,33 @@ test('many messages of this process cause one poll in 50 ms, and those of others
   expect(poll).toHaveBeenCalledTimes(3);
 });
 
+test('a message makes the next poll earlier, and adds none', async () => {
+  const { feeds, poll } = openFeeds();
+  feeds.watch(APPLICATION);
+  // The second follows soon, because the first has found where the feed ends.
+  await vi.advanceTimersByTimeAsync(1_500);
+  expect(poll).toHaveBeenCalledTimes(2);
+  feeds.wake(APPLICATION);
+  await vi.advanceTimersByTimeAsync(950);
+  expect(poll).toHaveBeenCalledTimes(3);
+});
+
+test('streams that end during a poll are no matter to the others, and the last one ends the polls', async () => {
+  const answers: (() => void)[] = [];
+  const { feeds, poll } = openFeeds(() => new Promise((resolve) => answers.push(() => resolve(endAt(0)))));
+  const [last, one] = [feeds.watch(APPLICATION), feeds.watch('one')];
+  await vi.advanceTimersByTimeAsync(1_000);
+  one[Symbol.dispose]();
+  answers[0]?.();
+  await vi.advanceTimersByTimeAsync(1_000);
+  expect(poll).toHaveBeenCalledTimes(2);
+  last[Symbol.dispose]();
+  answers[1]?.();
+  await vi.advanceTimersByTimeAsync(10_000);
+  expect(poll).toHaveBeenCalledTimes(2);
+  expect(vi.getTimerCount()).toBe(0);
+});
+
 describe('a watcher', () => {
   const CURSOR = { epoch: 'epoch', position: 5 };
   const [HERE, AFTER] = [
@@ -163,5 +191,31 @@ describe('a watcher', () => {
     await watcher.waitForMore(CURSOR, 30_000, leaving.signal);
     watcher[Symbol.dispose]();
     expect(vi.getTimerCount()).toBe(0);
+  });
+
+  test('ends its wait when all are told to look at once', async () => {
+    const { feeds } = openFeeds(() => [{ applicationId: APPLICATION, ...HERE }]);
+    using watcher = feeds.watch(APPLICATION);
+    await vi.advanceTimersByTimeAsync(1_000);
+    const hasWaited = vi.fn();
+    const waiting = watcher.waitForMore(CURSOR, 30_000, new AbortController().signal).then(hasWaited);
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect(hasWaited).not.toHaveBeenCalled();
+    feeds.refresh();
+    await vi.advanceTimersByTimeAsync(0);
+    expect(hasWaited).toHaveBeenCalled();
+    await waiting;
+    expect([watcher.takeRefresh(), watcher.takeRefresh()]).toEqual([true, false]);
+  });
+
+  test('keeps nothing of a wait that is over', async () => {
+    const watched = { count: 1, end: { epoch: 'epoch', end: 5 }, waiting: new Set<() => void>(), refreshes: 0 };
+    const watcher = new Watcher(watched, () => {});
+    const { signal } = new AbortController();
+    const waiting = watcher.waitForMore(CURSOR, 1_000, signal);
+    expect([watched.waiting.size, getEventListeners(signal, 'abort').length]).toEqual([1, 1]);
+    await vi.advanceTimersByTimeAsync(1_000);
+    await waiting;
+    expect([watched.waiting.size, getEventListeners(signal, 'abort').length]).toEqual([0, 0]);
   });
 });

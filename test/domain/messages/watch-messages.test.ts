@@ -34,6 +34,8 @@ interface Script {
   readonly afterSleep?: (seconds: number, script: Script) => void;
   readonly requireKey?: () => Promise<void>;
   hasRefresh?: boolean;
+  /** Whether the process has not looked yet where the feed ends. */
+  readonly isUnknown?: boolean;
   readonly leaving?: AbortController;
   readonly closing?: AbortController;
 }
@@ -50,7 +52,7 @@ async function watch(script: Script) {
       script.hasRefresh = false;
       return hasRefresh;
     },
-    hasMore: ({ position }) => position < (script.end ?? 0),
+    hasMore: ({ position }) => !script.isUnknown && position < (script.end ?? 0),
     waitForMore: async (_cursor, ms) => {
       await vi.advanceTimersByTimeAsync(Math.max(1, ms));
       script.afterSleep?.(now(), script);
@@ -137,9 +139,12 @@ describe('a watch', () => {
         [0, '2 messages'],
       ],
     ],
-  ])('begins at %s', async (_, request, begin) => {
+  ])('begins at %s, whether or not the process knows its end', async (_, request, begin) => {
     const leaving = new AbortController();
     const log = await watch({ request, end: 150, leaving, afterSleep: () => leaving.abort() });
+    const again = new AbortController();
+    const script = { request, end: 150, isUnknown: true, leaving: again, afterSleep: () => again.abort() };
+    expect(await watch(script)).toEqual(log);
     expect(log).toEqual([...begin, [4, 150], [4, 'This operation was aborted']]);
   });
 

@@ -226,7 +226,7 @@ const endLate = statement('end_late_of_recovery', { cutoffAt: t.instant, ...HAS_
     where u.id = ${p.uuid('userId')} and u.deleted_at is null
     returning u.id, ${p.texts('removes')}::text[] as removes, ${p.text('formerEmail')} as former_email,
       ${p.text('formerWallet')} as former_wallet
-  ), ${deleteLost(sql`owner`)}, ${cutOffUserSessions(sql`owner`, p.uuid('linkId'))},
+  ), ${deleteLost(sql`owner`)}, ${cutOffUserSessions(sql`owner`)},
   ${messagesOf(sessionsRevoked(sql`ended`))}
   select cutoff_at, ${notified} from cutoff`;
 

@@ -18,10 +18,11 @@ import {
 } from '../../../../src/domain/login/record-attempt.ts';
 import { PageTokens } from '../../../../src/domain/pages/list.ts';
 import { at, DAY, HOUR, NOW } from '../../../support/domain-scene.ts';
+import { holdLock } from '../../../support/lock.ts';
 import { type Columns, type LoginScene, MINUTE, openLoginScenes } from '../../../support/login-scene.ts';
 
 let { here, loginIntentId, userId, stranger } = {} as LoginScene;
-const { sql, insert, callAt, createUser, createApplication, watch, setUser } = await openLoginScenes((begun) => {
+const { sql, insert, callAt, clone, createUser, createApplication, watch, setUser } = await openLoginScenes((begun) => {
   ({ here, loginIntentId, userId, stranger } = begun);
 });
 const newKeys = () => deriveLoginCodeKeys([randomBytes(32)]);
@@ -36,8 +37,13 @@ describe('new codes', () => {
   const networkOf = (n: number): Who => ({ address: `10.0.0.${n}` });
 
   /** Asks for codes until one is refused, or until there are so many. Returns their lengths, and the refusal. */
-  async function ask(familiarity: Familiarity, of: (n: number) => Who, most: number, applicationId: string = here) {
-    const settings = { keys: newKeys(), limitFactor: 1 };
+  async function ask(
+    familiarity: Familiarity,
+    of: (n: number) => Who,
+    most: number,
+    { applicationId = here, keys = newKeys() } = {},
+  ) {
+    const settings = { keys, limitFactor: 1 };
     const lengths: number[] = [];
     for (let n = 0; n < most; n++) {
       const { email = 'ada@example.com', address = '192.0.2.1', digest: of_ = digest } = of(n);
@@ -76,16 +82,20 @@ describe('new codes', () => {
     expect(await sql`select from login_codes where application_id = ${here}`).toHaveLength(count);
   });
 
-  test('have more digits once there were many', async () => {
-    const { lengths } = await ask('stranger', (n) => ({ ...emailOf(n), ...siteOf(n) }), 102);
+  test('have more digits once there were many, and then wait for nobody', async () => {
+    const keys = newKeys();
+    const { lengths } = await ask('stranger', (n) => ({ ...emailOf(n), ...siteOf(n) }), 102, { keys });
     expect(lengths).toEqual([...Array(100).fill(6), 8, 8]);
+    await using _ = await holdLock(clone, 'select from rate_limits for update');
+    const another = await ask('stranger', () => ({ ...emailOf(200), ...siteOf(200) }), 1, { keys });
+    expect(another.lengths).toEqual([8]);
   });
 
   test('of a known browser are short, and of the console long', async () => {
     const many = await ask('browser', (n) => ({ digest: createHash('sha256').update(`${n}`).digest() }), 102);
     expect(new Set(many.lengths)).toEqual(new Set([6]));
-    expect((await ask('browser', () => ({}), 1, CONSOLE_APPLICATION_ID)).lengths).toEqual([8]);
-    expect((await ask('stranger', () => ({}), 1, CONSOLE_APPLICATION_ID)).lengths).toEqual([8]);
+    expect((await ask('browser', () => ({}), 1, { applicationId: CONSOLE_APPLICATION_ID })).lengths).toEqual([8]);
+    expect((await ask('stranger', () => ({}), 1, { applicationId: CONSOLE_APPLICATION_ID })).lengths).toEqual([8]);
   });
 
   test.each<[Familiarity, count: number]>([

@@ -9,6 +9,7 @@ import {
   returnNetworkPermits,
   settlePermits,
   takeChangePermit,
+  takeEach,
   takeNetworkPermits,
   takePermit,
 } from '../../../../src/domain/login/rate-limit.ts';
@@ -72,6 +73,32 @@ describe.each([...new Set<'whole' | 'distributed'>([LAYOUT, 'distributed'])])(
       expect(await takeNetworkPermits(callThere(), keys, first, limit)).toBe(false);
       expect(await takeNetworkPermits(callThere(), { ...keys, limitFactor: 2 }, first, limit)).toBe(true);
     });
+
+    const OF_NETWORK = { subject: 'tests', perNetwork: { ...LIMIT, burst: 1 }, perSite: LIMIT };
+
+    test('of a network that has none left are refused without a lock on those of its site', async () => {
+      const keys = { keys: newKeys() };
+      const take = () => takeNetworkPermits(callThere(), keys, '192.0.2.1', OF_NETWORK);
+      expect(await take()).toBe(true);
+      await using _ = await holdLock(clone, 'select from rate_limits for update');
+      expect(await take()).toBe(false);
+    });
+
+    test.runIf(layout === 'distributed')(
+      'of a bucket that need not have one are taken without a lock on it',
+      async () => {
+        const [own, shared] = [
+          { key: key(), ...LIMIT },
+          { key: key(), burst: 1, intervalMs: HOUR },
+        ];
+        expect(await takePermit(callThere(), shared.key, shared)).toBe(true);
+        await using _ = await holdLock(clone, 'select from rate_limits for update');
+        expect(await takeEach(callThere(), [own, shared], 1)).toEqual([
+          { isFull: false, isTaken: true },
+          { isFull: true, isTaken: false },
+        ]);
+      },
+    );
 
     test('are refused without a lock, and taken by nobody who comes second', async () => {
       const [full, last] = [key(), key()];

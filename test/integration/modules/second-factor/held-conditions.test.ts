@@ -46,10 +46,11 @@ const appCode = () => computeTotp(secret, Math.floor(Date.now() / 30_000));
 const browser = newBrowser({ address: '192.0.2.1' });
 let userId: string;
 let stranger: string;
+let applicationId: string;
 let loginIntentId: string;
 let recoveryCodes: readonly string[];
 beforeEach(async () => {
-  const application_id = await createApplication({ single_sign_on: true });
+  applicationId = await createApplication({ single_sign_on: true });
   recoveryCodes = createRecoveryCodes().slice(0, 3);
   [userId, stranger] = [await createUser({ has_second_factor: true }), await createUser({ has_second_factor: true })];
   for (const user_id of [stranger, userId]) {
@@ -60,8 +61,8 @@ beforeEach(async () => {
   for (const code of recoveryCodes)
     await insert('recovery_codes', { user_id: userId, digest: digestRecoveryCode(userId, code) });
   await insert('recovery_codes', { user_id: stranger });
-  loginIntentId = (await insert('login_intents', { application_id, id: randomUUID() })).id;
-  const of = { application_id, login_intent_id: loginIntentId, browser_digest: browser.digest };
+  loginIntentId = (await insert('login_intents', { application_id: applicationId, id: randomUUID() })).id;
+  const of = { application_id: applicationId, login_intent_id: loginIntentId, browser_digest: browser.digest };
   await insert('held_sign_ins', { ...of, user_id: userId });
 });
 
@@ -77,12 +78,27 @@ const countPlaces = async () => (await sql`select from known_origins where user_
 const readNotices = () => sql`select kind, user_id from notices where kind = 'recoveryCodeUsed'`;
 
 test('a code of the app completes the login, and says that it is the first', async () => {
+  const others = { user_id: userId, browser_digest: browser.digest };
+  await insert('held_sign_ins', { ...others, application_id: applicationId });
+  await insert('held_sign_ins', {
+    ...others,
+    application_id: await createApplication(),
+    login_intent_id: loginIntentId,
+  });
   const step = await enter('app', appCode());
   expect(step).toMatchObject({ userId, codesLeft: 3, isFirst: true, intent: { id: loginIntentId } });
   expect(step.completion).toMatchObject({ signIn: { userId, method: 'email', assurance: 2 } });
   expect(await countPlaces()).toBeGreaterThan(0);
   const events = await readNotices();
   expect(events.filter(({ user_id }) => user_id === userId)).toEqual([]);
+  // Other logins wait on.
+  expect(await sql`select from held_sign_ins where user_id = ${userId}`).toHaveLength(2);
+});
+
+test('a code of the app completes the login at an application that the user may enter', async () => {
+  await sql`update applications set restrict_access = true where id = ${applicationId}`;
+  await insert('added_users', { application_id: applicationId, user_id: userId });
+  expect((await enter('app', appCode())).completion.redirectUrl).toContain('authToken=');
 });
 
 test('a recovery code completes the login, and the user alone is told', async () => {
@@ -107,6 +123,13 @@ test('the sign-in by a recovery link is one of no application: no browser rememb
 test.each<[string, prepare: () => PromiseLike<unknown>]>([
   ['waits in another browser', () => setHeld({ browser_digest: randomBytes(32) })],
   ['has ended', () => insert('user_cutoffs', { user_id: userId, cutoff_at: NOW })],
+  [
+    'has ended before another of the user',
+    async () => {
+      await insert('user_cutoffs', { user_id: userId, cutoff_at: NOW });
+      await insert('held_sign_ins', { application_id: applicationId, user_id: userId, proved_at: at(1) });
+    },
+  ],
 ])('a sign-in that %s is not completed by the right code', async (_, prepare) => {
   await prepare();
   expect(await reasonOf(enter('app', appCode()))).toBe('HELD_SIGN_IN_ENDED');

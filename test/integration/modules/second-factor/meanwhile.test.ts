@@ -1,10 +1,8 @@
 /** A change of the second factor, and the second step of a sign-in, that wait for the same row. */
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
-import { LOCK_TIMEOUT_MS } from '../../../../src/database/pool/lock-isolation.ts';
 import { tokenOf } from '../../../support/account-page.ts';
 import { SECOND } from '../../../support/clock.ts';
-import { LAYOUT } from '../../../support/database.ts';
-import { holdLock, waitForLockOf, waitForLockWaiters } from '../../../support/lock.ts';
+import { holdLock, waitForLockOf, waitForQueue } from '../../../support/lock.ts';
 import { formOf, type LoginBrowser, type LoginPage } from '../../../support/login-browser.ts';
 import { LoginFixture } from '../../../support/login-fixture.ts';
 import {
@@ -45,19 +43,7 @@ describe('during the second step', () => {
   };
   const replace: Change = async (_, account) =>
     finishSetUp(fixture, account, await account.open('/account/second-factor/new'));
-
-  /** Resolves when so many statements wait for the row of the app, on connections that keep their places in the queue. */
-  const areQueued = (count: number) =>
-    LAYOUT === 'distributed'
-      ? waitForLockWaiters(service.database, count)
-      : expect
-          .poll(
-            () => sql`
-              select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'
-                and clock_timestamp() - query_start > ${`${3 * LOCK_TIMEOUT_MS} ms`}::interval`,
-            { timeout: 60_000 },
-          )
-          .toHaveLength(count);
+  const areQueued = (count: number) => waitForQueue(service.database, count);
 
   it.each([
     ['ResetSecondFactor', reset],

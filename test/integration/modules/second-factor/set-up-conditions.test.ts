@@ -18,9 +18,10 @@ import {
 } from '../../../../src/modules/second-factor/domain/confirm-totp.ts';
 import { at, DAY, HOUR, NOW, openDomain, reason } from '../../../support/domain-scene.ts';
 import { generateIssuerKey } from '../../../support/issuer.ts';
+import { holdLock, waitForQueue } from '../../../support/lock.ts';
 import { newBrowser } from '../../../support/new-browser.ts';
 
-const { sql, insert, callAt, createUser, createApplication } = await openDomain();
+const { sql, insert, callAt, clone, createUser, createApplication } = await openDomain();
 const MINUTE = 60_000;
 const { privateKey, kid, alg } = generateIssuerKey('EdDSA', 'key');
 const parts = {
@@ -223,6 +224,20 @@ describe('within a login that demands it', () => {
     expect(await countCodes()).toBe(0);
     expect(await readIntent()).toMatchObject({ completed_at: null });
     expect(woken).toBe(0);
+  });
+
+  test.each<[string, columns: () => object]>([
+    ['in another browser', () => ({ browser_digest: newBrowser().digest })],
+    ['by another user', () => ({ user_id: stranger })],
+  ])('a first step that is taken %s meanwhile keeps the login waiting', async (_, columns) => {
+    const lock = await holdLock(clone, `select from users where id = '${login.userId}' for update`);
+    const confirming = confirm(() => undefined);
+    await waitForQueue(clone);
+    await sql`update held_sign_ins set ${sql(columns() as never)} where login_intent_id = ${login.loginIntentId}`;
+    await lock.release();
+    expect(await reason(confirming)).toBe('HELD_SIGN_IN_ENDED');
+    expect(await readIntent()).toMatchObject({ completed_at: null });
+    expect(await sql`select from held_sign_ins where login_intent_id = ${login.loginIntentId}`).toHaveLength(1);
   });
 
   test('an app of a user who is erased meanwhile is removed', async () => {
