@@ -16,6 +16,18 @@ export const reasonOf = (error: { readonly reason?: string }) => error.reason;
 /** Returns why the work was refused, or `done`. */
 export const reason = (work: Promise<unknown>) => work.then(() => 'done', reasonOf);
 
+/** What happens after the statement of a name. */
+export type Meanwhile = Readonly<Record<string, () => PromiseLike<unknown> | undefined>>;
+
+/** Returns what runs a statement, and then waits for what happens after it. */
+export function runWith(meanwhile: Meanwhile, run: Call['run']): Call['run'] {
+  return async (statement, parameters) => {
+    const rows = await run(statement, parameters);
+    await meanwhile[statement.name]?.();
+    return rows;
+  };
+}
+
 type Columns = Readonly<Record<string, unknown>>;
 
 /** The columns of a row, where a test does not say otherwise. */

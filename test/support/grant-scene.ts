@@ -9,7 +9,7 @@ import { OidcError } from '../../src/modules/oidc/domain/oidc-error.ts';
 import { createCode } from '../../src/modules/oidc/domain/tokens/code.ts';
 import { deriveTokenKeys } from '../../src/modules/oidc/domain/tokens/token-keys.ts';
 import { LAYOUT } from './database.ts';
-import { at, DAY, HOUR, NOW } from './domain-scene.ts';
+import { at, DAY, HOUR, type Meanwhile, NOW, runWith } from './domain-scene.ts';
 import { createTenant, createTestUser, REDIRECT_URI, startTestService } from './service.ts';
 
 export { at, DAY, HOUR, NOW };
@@ -38,7 +38,7 @@ export interface CallOptions {
   /** Gets the names of the statements. */
   readonly names?: string[];
   /** Runs after the statement of this name. */
-  readonly meanwhile?: Readonly<Record<string, () => PromiseLike<unknown> | undefined>>;
+  readonly meanwhile?: Meanwhile;
 }
 
 export type ConditionRow = [
@@ -80,13 +80,21 @@ export async function openGrantScenes() {
     }: CallOptions = {},
   ) {
     const inner = withAudit(database.within(Number.POSITIVE_INFINITY), { ...BY_USHER, action: 'test', now });
-    const run: Call['run'] = async (statement, parameters) => {
+    const run: Call['run'] = (statement, parameters) => {
       names?.push(statement.name);
-      const rows = await inner(statement, parameters);
-      await meanwhile[statement.name]?.();
-      return rows;
+      return inner(statement, parameters);
     };
-    return { run, now, application: app, forClient, client, notices, onMessage, isPublic, peer: PEER };
+    return {
+      run: runWith(meanwhile, run),
+      now,
+      application: app,
+      forClient,
+      client,
+      notices,
+      onMessage,
+      isPublic,
+      peer: PEER,
+    };
   }
 
   /** A completed login whose code is good. */

@@ -6,7 +6,7 @@ import { BY_USHER, withAudit } from '../../src/domain/audit/audit-event.ts';
 import type { ApplicationCall, Call } from '../../src/domain/core/call.ts';
 import { deriveLoginCodeKeys } from '../../src/domain/login/login-code.ts';
 import { LAYOUT } from './database.ts';
-import { at, DAY, NOW } from './domain-scene.ts';
+import { at, DAY, type Meanwhile, NOW, runWith } from './domain-scene.ts';
 import { adminClient, createTenant, createTestGroup, startTestService, type Tenant } from './service.ts';
 
 export { at, DAY, NOW };
@@ -26,15 +26,9 @@ export async function openInvitations() {
   const admin = adminClient(service);
   const keys = deriveLoginCodeKeys(service.config.secrets.encryptionKeys ?? []);
 
-  /** @param meanwhile runs after the statements of these names */
-  function callAt(now = NOW, meanwhile: Readonly<Record<string, () => Promise<unknown>>> = {}): Call {
+  function callAt(now = NOW, meanwhile: Meanwhile = {}): Call {
     const inner = withAudit(database.within(Number.POSITIVE_INFINITY), { ...AUDIT, now });
-    const run: Call['run'] = async (statement, parameters) => {
-      const rows = await inner(statement, parameters);
-      await meanwhile[statement.name]?.();
-      return rows;
-    };
-    return { run, now, notices: { toLanguage: () => 'en', wake: () => {} } };
+    return { run: runWith(meanwhile, inner), now, notices: { toLanguage: () => 'en', wake: () => {} } };
   }
 
   const callOf = ({ id, ...rest }: Tenant, call = callAt()): ApplicationCall => ({

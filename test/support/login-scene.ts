@@ -10,7 +10,7 @@ import {
 } from '../../src/domain/login/login-code.ts';
 import { toSignInOrigin } from '../../src/domain/sessions/browser.ts';
 import { AuthTokens } from '../../src/domain/tokens/auth-tokens.ts';
-import { at, openDomain } from './domain-scene.ts';
+import { at, type Meanwhile, openDomain, runWith } from './domain-scene.ts';
 import { generateIssuerKey } from './issuer.ts';
 
 export const MINUTE = 60_000;
@@ -86,15 +86,14 @@ export async function openLoginScenes(begin: (scene: LoginScene) => void) {
     return { ...row, code };
   }
   /** Returns a call that names the statements it has run. After that of a name, it waits for `meanwhile`. */
-  function watch(meanwhile: Readonly<Record<string, () => PromiseLike<unknown>>> = {}, call = callAt()) {
+  function watch(meanwhile: Meanwhile = {}, call = callAt()) {
     const names: string[] = [];
     const run: Call['run'] = async (statement, parameters) => {
       const rows = await call.run(statement, parameters);
       names.push(statement.name);
-      await meanwhile[statement.name]?.();
       return rows;
     };
-    return { ...call, run, names };
+    return { ...call, run: runWith(meanwhile, run), names };
   }
   const readIntent = async (id = scene.loginIntentId) => (await sql`select * from login_intents where id = ${id}`)[0];
   return { ...domain, ...changes, insertCode, watch, tokens, codes, keys, readIntent };

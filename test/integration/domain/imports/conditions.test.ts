@@ -6,7 +6,7 @@ import { RowCipher } from '../../../../src/domain/crypto/aes-gcm.ts';
 import { type ImportOptions, importLines } from '../../../../src/domain/imports/import-lines.ts';
 import { findKnown } from '../../../../src/domain/imports/known.ts';
 import { checkUser } from '../../../../src/domain/imports/user-line.ts';
-import { at, DAY, NOW, openDomain } from '../../../support/domain-scene.ts';
+import { at, DAY, type Meanwhile, NOW, openDomain, runWith } from '../../../support/domain-scene.ts';
 
 const { sql, insert, callAt, readTold, createUser, createApplication } = await openDomain();
 const [ISSUER, OTHER_ISSUER] = ['https://issuer.test', 'https://other.test'];
@@ -175,17 +175,15 @@ describe('a line is', () => {
 });
 
 /** Returns a call that names its statements, after which `meanwhile` runs, and some statements only once it has failed. */
-function watch(meanwhile: Readonly<Record<string, () => PromiseLike<unknown>>> = {}, before: typeof meanwhile = {}) {
+function watch(meanwhile: Meanwhile = {}, before: Meanwhile = {}) {
   const { run, ...call } = callAt();
   const names: string[] = [];
   const watched: typeof run = async (statement, parameters) => {
     await before[statement.name]?.();
     names.push(statement.name);
-    const rows = await run(statement, parameters);
-    await meanwhile[statement.name]?.();
-    return rows;
+    return run(statement, parameters);
   };
-  return { ...call, run: watched, names };
+  return { ...call, run: runWith(meanwhile, watched), names };
 }
 const importBy = (call: Call, lines: Columns[], options: Partial<ImportOptions> = {}) =>
   importLines(

@@ -18,7 +18,7 @@ import { redeemPasskey } from '../../../../src/modules/passkeys/domain/redeem-pa
 import { createRelyingParty } from '../../../../src/modules/passkeys/domain/relying-party.ts';
 import { renamePasskey } from '../../../../src/modules/passkeys/domain/rename-passkey.ts';
 import { storePasskey } from '../../../../src/modules/passkeys/domain/store-passkey.ts';
-import { at, DAY, HOUR, NOW, openDomain, reason } from '../../../support/domain-scene.ts';
+import { at, DAY, HOUR, type Meanwhile, NOW, openDomain, reason, runWith } from '../../../support/domain-scene.ts';
 import { generateIssuerKey } from '../../../support/issuer.ts';
 import { holdLock } from '../../../support/lock.ts';
 import { newBrowser } from '../../../support/new-browser.ts';
@@ -71,18 +71,11 @@ const readIntent = async () => (await sql`select * from login_intents where id =
 
 let woken = 0;
 let counted: string[] = [];
-/** What runs after the statement of a name. */
-type Meanwhile = Readonly<Record<string, () => PromiseLike<unknown>>>;
 function callOf(meanwhile: Meanwhile = {}): Call {
   [woken, counted] = [0, []];
-  const { run: inner, ...call } = callAt();
-  const run: typeof inner = async (statement, parameters) => {
-    const rows = await inner(statement, parameters);
-    await meanwhile[statement.name]?.();
-    return rows;
-  };
+  const call = callAt();
   return {
-    ...{ ...call, run, count: (name) => void counted.push(name) },
+    ...{ ...call, run: runWith(meanwhile, call.run), count: (name) => void counted.push(name) },
     notices: { toLanguage: () => 'en', wake: () => void woken++ },
   };
 }

@@ -22,6 +22,7 @@ import {
 import { rememberSignIn } from '../../../../src/modules/remembered-sign-ins/domain/remember-sign-in.ts';
 import { digestSignInToken } from '../../../../src/modules/remembered-sign-ins/domain/sign-in-token.ts';
 import { LAYOUT } from '../../../support/database.ts';
+import { at, DAY, HOUR, type Meanwhile, NOW, runWith } from '../../../support/domain-scene.ts';
 import {
   adminClient,
   createLoginIntent,
@@ -42,21 +43,13 @@ const { sql } = service.database;
 const admin = adminClient(service);
 const tokens = await AuthTokens.create(PUBLIC_URL, service.config.secrets.authSigningKeys ?? []);
 
-const NOW = new Date();
-const [MINUTE, HOUR, DAY] = [60_000, 3_600_000, 86_400_000];
-const at = (ms: number) => new Date(NOW.getTime() + ms);
+const MINUTE = 60_000;
 const SIGNED_IN = at(-HOUR);
 const SETTINGS = { singleSignOnMaxAgeSeconds: DAY / 1_000, sessionMaxAgeSeconds: DAY / 1_000 };
 
-/** @param meanwhile runs after the statement of this name */
-function callAt(now = NOW, meanwhile: Readonly<Record<string, () => Promise<unknown>>> = {}): Call {
+function callAt(now = NOW, meanwhile: Meanwhile = {}): Call {
   const inner = withAudit(database.within(Number.POSITIVE_INFINITY), { ...BY_USHER, action: 'test', now });
-  const run: Call['run'] = async (statement, parameters) => {
-    const rows = await inner(statement, parameters);
-    await meanwhile[statement.name]?.();
-    return rows;
-  };
-  return { run, now };
+  return { run: runWith(meanwhile, inner), now };
 }
 const call = callAt();
 

@@ -15,7 +15,7 @@ import {
 } from '../../../../../src/modules/account/domain/find-recovery.ts';
 import { useRecovery } from '../../../../../src/modules/account/domain/use-recovery.ts';
 import { LAYOUT } from '../../../../support/database.ts';
-import { at, DAY, HOUR, NOW } from '../../../../support/domain-scene.ts';
+import { at, DAY, HOUR, type Meanwhile, NOW, runWith } from '../../../../support/domain-scene.ts';
 import { newBrowser } from '../../../../support/new-browser.ts';
 import { adminClient, createTenant, createTestUser, startTestService } from '../../../../support/service.ts';
 
@@ -39,16 +39,10 @@ const notices = { toLanguage: () => 'en', wake: () => void woken++ };
 
 function callOf({ sendsMails = true, meanwhile = {} }: Readonly<{ sendsMails?: boolean; meanwhile?: Meanwhile }> = {}) {
   const inner = withAudit(database.within(Number.POSITIVE_INFINITY), { ...BY_USHER, action: 'test', now: NOW });
-  const run: typeof inner = async (statement, parameters) => {
-    const rows = await inner(statement, parameters);
-    await meanwhile[statement.name]?.();
-    return rows;
-  };
+  const run = runWith(meanwhile, inner);
   const count = (name: string) => void counted.push(name);
   return { run, now: NOW, count, ...(sendsMails && { notices }) };
 }
-/** What runs after the statement of a name. */
-type Meanwhile = Readonly<Record<string, () => PromiseLike<unknown>>>;
 
 const insert = (table: string, row: object) => sql`insert into ${sql(table)} ${sql(row as never)}`;
 

@@ -2,10 +2,9 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { beforeEach, expect, test } from 'vitest';
 import { PostgresError } from '../../../../../src/database/sql/driver.ts';
-import type { Call } from '../../../../../src/domain/core/call.ts';
 import type { Removal } from '../../../../../src/domain/recovery/recovery-link.ts';
 import { useRecovery } from '../../../../../src/modules/account/domain/use-recovery.ts';
-import { at, DAY, HOUR, NOW, openDomain, reason } from '../../../../support/domain-scene.ts';
+import { at, DAY, HOUR, type Meanwhile, NOW, openDomain, reason, runWith } from '../../../../support/domain-scene.ts';
 import { newBrowser } from '../../../../support/new-browser.ts';
 
 const { sql, insert, callAt, readTold, createUser, createApplication } = await openDomain();
@@ -42,20 +41,10 @@ async function createScene(...removes: Removal[]) {
 }
 type Scene = Awaited<ReturnType<typeof createScene>>;
 
-/** @param meanwhile runs after the statement of a name */
-async function use(
-  link: Scene,
-  meanwhile: Readonly<Record<string, () => PromiseLike<unknown>>> = {},
-  newEmail: string | null = null,
-) {
-  const { run: inner, ...call } = callAt();
-  const run: Call['run'] = async (statement, parameters) => {
-    const rows = await inner(statement, parameters);
-    await meanwhile[statement.name]?.();
-    return rows;
-  };
+async function use(link: Scene, meanwhile: Meanwhile = {}, newEmail: string | null = null) {
+  const call = callAt();
   return useRecovery(
-    { ...call, run },
+    { ...call, run: runWith(meanwhile, call.run) },
     { link, newEmail, browser: newBrowser(), accountUrl: 'https://usher.test/account' },
   );
 }
