@@ -86,7 +86,7 @@ describe('new codes', () => {
     const keys = newKeys();
     const { lengths } = await ask('stranger', (n) => ({ ...emailOf(n), ...siteOf(n) }), 102, { keys });
     expect(lengths).toEqual([...Array(100).fill(6), 8, 8]);
-    await using _ = await holdLock(clone, 'select from rate_limits for update');
+    await using _ = await holdLock(clone, 'update rate_limits set empty_ms = empty_ms');
     const another = await ask('stranger', () => ({ ...emailOf(200), ...siteOf(200) }), 1, { keys });
     expect(another.lengths).toEqual([8]);
   });

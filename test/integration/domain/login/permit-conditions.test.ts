@@ -81,7 +81,7 @@ describe.each([...new Set<'whole' | 'distributed'>([LAYOUT, 'distributed'])])(
       const keys = { keys: newKeys() };
       const take = () => takeNetworkPermits(callThere(), keys, '192.0.2.1', OF_NETWORK);
       expect(await take()).toBe(true);
-      await using _ = await holdLock(clone, 'select from rate_limits for update');
+      await using _ = await holdLock(clone, 'update rate_limits set empty_ms = empty_ms');
       expect(await take()).toBe(false);
     });
 
@@ -133,7 +133,7 @@ test('where each bucket is on a server of its own, one that is full and need not
     Bucket,
   ];
   expect(await takePermit(call, shared.key, shared)).toBe(true);
-  await using _ = await holdLock(clone, 'select from rate_limits for update');
+  await using _ = await holdLock(clone, 'update rate_limits set empty_ms = empty_ms');
   expect(await takeEach(call, [own, shared], 1)).toEqual([
     { isFull: false, isTaken: true },
     { isFull: true, isTaken: false },

@@ -23,14 +23,14 @@ async function createFeed(): Promise<string> {
  * @param messages the IDs of messages by their place
  */
 async function addPlaces(id: string, count: number, type: string | null, messages: Record<number, number> = {}) {
-  await sql`
-    with feed as (
-      update message_feeds set next_position = next_position + ${count} where application_id = ${id}
-      returning next_position - ${count} as first
-    )
-    insert into feed_positions (application_id, position, message_id, type, created_at)
-    select ${id}, first + n, coalesce((${sql.json(messages)}::jsonb ->> (first + n)::text)::bigint, 1000000 + first + n), ${type}, ${NOW}
-    from feed, generate_series(0, ${count - 1}::int) as n`;
+  const [feed] = await sql`
+    update message_feeds set next_position = next_position + ${count} where application_id = ${id}
+    returning (next_position - ${count})::int as first`;
+  const places = Array.from({ length: count }, (_, n) => Number(feed?.first) + n).map((position) => {
+    const message_id = messages[position] ?? 1_000_000 + position;
+    return { application_id: id, position, message_id, type, created_at: NOW };
+  });
+  await sql`insert into feed_positions ${sql(places)}`;
   for (const [place, message] of Object.entries(messages)) {
     const payload = JSON.stringify({
       type: type ?? 'event.created',
