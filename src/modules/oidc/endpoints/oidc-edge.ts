@@ -44,7 +44,8 @@ export function createOidcEdge(
     run: (context: HttpContext) => serve(endpoint, context, parts),
   }));
   return serveRoutes([...documents, ...called], (context, allow) => {
-    if (answerPreflight(context)) return;
+    const origin = headerOf(context, 'origin');
+    if (isPreflight(context) && origin !== undefined) return sendPreflight(context, origin);
     const body = { error: 'invalid_request', error_description: 'Method not allowed' };
     sendJson(context, 405, JSON.stringify(body), { allow });
   });
@@ -93,12 +94,9 @@ function allowOrigin({ response }: HttpContext, origin: string): void {
 }
 
 /**
- * Answers a preflight, and returns whether the request was one. A preflight names no client, so it allows every origin.
- * This is safe: `allowPage` decides who may read the answer itself, and the endpoints use no cookies.
+ * Answers a preflight. It names no client, so it allows every origin. This is safe: `allowPage` decides who may read the
+ * answer itself, and the endpoints use no cookies.
  */
-function answerPreflight(context: HttpContext): boolean {
-  const origin = headerOf(context, 'origin');
-  if (!isPreflight(context) || origin === undefined) return false;
+function sendPreflight(context: HttpContext, origin: string): void {
   send(context, 204, '', { ...PREFLIGHT_HEADERS, 'access-control-allow-origin': origin, vary: 'Origin' });
-  return true;
 }

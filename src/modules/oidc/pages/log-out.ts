@@ -72,14 +72,15 @@ export async function logOut(request: OidcPageRequest): Promise<void> {
   const { context, call, parameters, parts, isSecure } = request;
   if (parameters.get(DONE) !== undefined) return showSignedOut(request, parameters.get('client_id'));
   const browser = identifyKnownBrowser(context, isSecure);
-  if (!browser && isRepeatedAsGet(request)) return;
+  const repeated = browser ? undefined : urlToRepeat(request);
+  if (repeated !== undefined) return sendRedirect(context, repeated);
   const login = await readNamedLogin(request);
   const own = browser && { context, call, browser, parts };
   const here = own && { ...own, users: await findSignedInHere(own) };
   if (login?.hint) {
     const { hint } = login;
     const resources = await findResources(request, login.clientId, hint);
-    const isHere = [login.client?.id, ...resources].some((id) => id !== undefined && isOf(browser, id, hint));
+    const isHere = [login.client?.id ?? [], resources].flat().some((id) => isOf(browser, id, hint));
     if (isHere || login.isRecent) {
       if (here && (isHere || here.users.includes(hint.userId))) await signUserOutHere(here, hint.userId);
       await endLogin(request, login, hint, resources);
@@ -97,15 +98,14 @@ export async function logOut(request: OidcPageRequest): Promise<void> {
 }
 
 /**
- * Sends a browser here again, with its cookies, and returns whether it has: the form of another site comes without the
- * cookies, which are `SameSite=Lax`. What is too long for an address is answered at once.
+ * Returns the address that brings a browser here again, with its cookies: the form of another site comes without the
+ * cookies, which are `SameSite=Lax`. Returns undefined if the form is too long for an address, which is answered at once.
  */
-function isRepeatedAsGet({ context, form, place }: OidcPageRequest): boolean {
+function urlToRepeat({ context, form, place }: OidcPageRequest): string | undefined {
   const given = [...new URLSearchParams(form)].filter(([name]) => LOGOUT_PARAMETERS.includes(name));
   const query = new URLSearchParams(given).toString();
   const isRepeated = context.request.method === 'POST' && query.length <= MAX_QUERY;
-  if (isRepeated) sendRedirect(context, `${place.path}?${query}`);
-  return isRepeated;
+  return isRepeated ? `${place.path}?${query}` : undefined;
 }
 
 /** Returns the resources to which the user of the ID token has signed in for this client. */

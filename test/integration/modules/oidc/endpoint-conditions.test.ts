@@ -1,5 +1,6 @@
 /** What the endpoints of OpenID Connect refuse, and what they say when something goes wrong in Usher. */
 import { afterAll, describe, expect, it, onTestFinished, test, vi } from 'vitest';
+import { Database } from '../../../../src/database/pool/database.ts';
 import { ApiKeys } from '../../../../src/domain/api-keys/api-keys.ts';
 import { ServiceError } from '../../../../src/domain/core/errors.ts';
 import { AuthTokens } from '../../../../src/domain/tokens/auth-tokens.ts';
@@ -107,11 +108,18 @@ test('the tokens of an application are for itself, also if it is a resource', as
     expect(await introspect(token)).toMatchObject({ active: true, aud: shop.clientId, client_id: shop.clientId });
 });
 
-it('ends its own grant without a look-up', async () => {
-  const { refresh_token: token = '' } = await signInAt();
-  const find = vi.spyOn(LiveGrants.prototype, 'find');
-  onTestFinished(() => find.mockRestore());
-  expect((await post(service, '/oidc/revoke', { token }, basicOf(shop))).status).toBe(200);
+it.each<[whose: string, at: typeof shop, statements: readonly string[]]>([
+  ['its own grant', shop, ['endOidcGrant']],
+  ['no grant of another application, and asks Postgres for none,', plain, []],
+])('ends %s without a look-up', async (_, at, statements) => {
+  const { access_token, refresh_token } = await signInAt(at);
+  using find = vi.spyOn(LiveGrants.prototype, 'find');
+  using run = vi.spyOn(Database.prototype, 'run');
+  for (const token of [access_token, refresh_token]) {
+    run.mockClear();
+    expect((await post(service, '/oidc/revoke', { token: token ?? '' }, basicOf(shop))).status).toBe(200);
+    expect(run.mock.calls.map(([{ name }]) => name).filter((name) => name.startsWith('endOidc'))).toEqual(statements);
+  }
   expect(find).not.toHaveBeenCalled();
 });
 
@@ -129,7 +137,9 @@ it('shows no scope of a token that the resource no longer has', async () => {
 
 it('takes a token from a form that was posted, and from no other', async () => {
   const { access_token = '' } = await signInAt();
-  const asked = { path: '/oidc/userinfo', body: `access_token=${access_token}`, headers: FORM };
+  const body = `access_token=${access_token}`;
+  // Without its length, Node sends no body with a GET.
+  const asked = { path: '/oidc/userinfo', body, headers: { ...FORM, 'content-length': String(body.length) } };
   for (const [method, status] of [
     ['POST', 200],
     ['GET', 401],

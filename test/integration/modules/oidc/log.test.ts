@@ -1,7 +1,7 @@
 /** What the log says of requests of OpenID Connect: which application they are about, and whose mistake it was. */
 import { afterAll, expect, test } from 'vitest';
 import { MCP_SERVER, startClientServers } from '../../../support/client-metadata.ts';
-import { beginDevice, enterUserCode } from '../../../support/device-client.ts';
+import { beginDevice, decide, enterUserCode, signInForDevice } from '../../../support/device-client.ts';
 import { LoginBrowser } from '../../../support/login-browser.ts';
 import { LoginFixture } from '../../../support/login-fixture.ts';
 import { authorizationOf, beginOidcLogin, createRsaJwk } from '../../../support/oidc.ts';
@@ -75,6 +75,17 @@ test.each<[string, () => Promise<unknown>, readonly object[]]>([
     'a logout',
     () => open('/oidc/logout', `client_id=${shop.clientId}`),
     [{ code: 'ok', applicationId: shop.id, status: 200 }],
+  ],
+  [
+    'a device that is let in',
+    async () => decide(await signInForDevice(fixture, shop, await beginDevice(service, shop)), 'allow'),
+    [
+      { method: 'POST /oidc/device_authorization', code: 'ok', applicationId: shop.id },
+      ...['GET /device', 'POST /device'].map((method) => ({ method, code: 'ok' })),
+      ...['GET /device/request', 'GET /device/approve', 'POST /device/approve', 'GET /device/approve'].map(
+        (method) => ({ method, code: 'ok', applicationId: shop.id }),
+      ),
+    ],
   ],
   [
     'a device that is denied',

@@ -74,6 +74,21 @@ it('marks the field of a wrong code, and empties it', async () => {
   expect(long.forms[0]?.fields.user_code).toBe('B'.repeat(20));
 });
 
+it('takes a code from its own form alone', async () => {
+  const { userCode } = await beginDevice(service, shop);
+  const [browser, stranger] = [new LoginBrowser(service), new LoginBrowser(service)];
+  const { token = '' } = (await stranger.open('/device')).forms[0]?.fields ?? {};
+  await browser.open('/device');
+  for (const [by, given] of [
+    [browser, token],
+    [browser, ''],
+    [new LoginBrowser(service), token],
+  ] as const)
+    expect(await by.post('/device', { user_code: userCode, token: given })).toMatchObject({ status: 403 });
+  const asked = await stranger.post('/device', { user_code: userCode, token });
+  expect(asked.heading).toBe('Shop CLI wants to sign in a device');
+});
+
 it('stays in the language that the person has chosen', async () => {
   const { userCode } = await beginDevice(service, shop);
   const browser = new LoginBrowser(service);
