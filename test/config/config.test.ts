@@ -127,6 +127,14 @@ test.each<[Environment, Partial<FullConfig>]>([
     { PUBLIC_URL: 'https://login.example.com', LOGIN_METHODS: 'wallet,passkey', PASSKEY_RP_ID: 'example.com' },
     { loginMethods: ['wallet', 'passkey'], passkeyRpId: 'example.com' },
   ],
+  [
+    { PUBLIC_URL: 'http://localhost:8080', LOGIN_METHODS: 'wallet,passkey', PASSKEY_RP_ID: 'localhost' },
+    { passkeyRpId: 'localhost' },
+  ],
+  [
+    { PUBLIC_URL: 'http://usher.localhost:8080', LOGIN_METHODS: 'wallet,passkey' },
+    { loginMethods: ['wallet', 'passkey'] },
+  ],
   [{ DATABASE_CONNECTIONS: '64' }, { databaseConnections: 64 }],
   [{ AUDIT_LOG_DAYS: '30' }, { auditLogDays: 30, signInLogDays: 30 }],
   [{ AUDIT_LOG_DAYS: '30', SIGN_IN_LOG_DAYS: '30' }, { signInLogDays: 30 }],

@@ -1,6 +1,7 @@
 /** Passkeys: signing in with a touch. */
 import type { Config } from '../../config/config.ts';
 import { createPasskeyDemand, type OperatorSettings } from '../../config/operators.ts';
+import { hasTable } from '../../database/migrate/journal.ts';
 import { allowsMethod } from '../../domain/applications/branding.ts';
 import { ONE_FACTOR, PHISHING_RESISTANT } from '../../domain/core/assurance.ts';
 import { html } from '../../http/html.ts';
@@ -43,14 +44,12 @@ async function checkPasskeys({
   if (config.authPageUrl !== undefined) return [];
   if (!config.loginMethods.includes('passkey')) return [pass('nobody can sign in with one')];
   const host = config.passkeyRpId ?? new URL(publicUrl).hostname;
-  const others = await read?.(async (sql) => {
-    const [table] =
-      await sql`select from pg_tables where schemaname = ${config.databaseSchema} and tablename = 'passkeys'`;
-    // Equivalent: limit: one is enough to name
-    return table ? sql`select rp_id as host from passkeys where rp_id <> ${host} limit 1` : [];
-  });
-  if (!others?.[0]) return [pass(`they belong to ${host}`)];
-  return [fail(`some belong to ${others[0].host}, and not to ${host}`, 'Their users cannot sign in with them')];
+  const stored = await read?.(async (sql) =>
+    (await hasTable(sql, config.databaseSchema, 'passkeys')) ? sql`select distinct rp_id as host from passkeys` : [],
+  );
+  const other = stored?.find((each) => each.host !== host);
+  if (!other) return [pass(`they belong to ${host}`)];
+  return [fail(`some belong to ${other.host}, and not to ${host}`, 'Their users cannot sign in with them')];
 }
 
 /** Without `passkey` in LOGIN_METHODS, links in earlier notices still work. */

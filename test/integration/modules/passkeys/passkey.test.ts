@@ -9,6 +9,7 @@ import { wrongCode } from '../../../support/mail-server.ts';
 import { authorizationOf, createRsaJwk } from '../../../support/oidc.ts';
 import { SoftwarePasskey } from '../../../support/passkey.ts';
 import { askedAtSignIn, savePasskey, sendPasskey, TO_PASSKEYS } from '../../../support/passkey-page.ts';
+import { RecordedLog } from '../../../support/recorded-log.ts';
 import {
   adminClient,
   createTenant,
@@ -24,7 +25,9 @@ const UNKNOWN =
 const NOT_HERE = 'This way to sign in is not available here. Please choose another one.';
 const INVALID = 'The passkey did not work. Please try again, or use your e-mail address.';
 
+const log = new RecordedLog('error');
 const fixture = await LoginFixture.open({
+  logger: log.logger,
   config: { loginMethods: ['wallet', 'email', 'passkey'] },
   oidcSigningKeys: [createRsaJwk()],
 });
@@ -279,14 +282,22 @@ describe('the list', () => {
     expect(await sql`select from passkeys where user_id = ${user.id}`).toEqual([]);
   });
 
-  it('offers an app to somebody who has no passkey', async () => {
-    const { browser, page } = await openList();
+  it('offers an app to somebody who has neither a passkey nor an app', async () => {
+    const { browser, page, login, user } = await openList();
+    const setApp = (has: boolean) => sql`update users set has_second_factor = ${has} where id = ${user.id}`;
+    await setApp(true);
+    const withApp = await browser.open(`${login.path}&then=passkeys`);
+    await setApp(false);
     const added = await savePasskey({ browser, page }, new SoftwarePasskey(), PUBLIC_URL);
     const offersApp = ({ forms }: LoginPage) => forms.some(({ action }) => action === '/login/second-factor/new');
-    expect([page, added].map(offersApp)).toEqual([true, false]);
+    expect([page, withApp, added].map((each) => [each.heading, offersApp(each)])).toEqual([
+      [LIST, true],
+      [LIST, false],
+      [LIST, false],
+    ]);
   });
 
-  it('says that nothing was added where Usher fails, as the offer does', async () => {
+  it('says that nothing was added where Usher fails, as the offer does, and the log why', async () => {
     await sql`alter table passkeys add constraint fails check (name <> 'Bitwarden')`;
     const bitwarden = () => new SoftwarePasskey({ aaguid: 'd548826e-79b4-db40-a3d8-11116f7e8349' });
     const list = await openList();
@@ -295,6 +306,7 @@ describe('the list', () => {
     const offer = { browser: asked.browser, page: await enterCode(asked) };
     expect((await savePasskey(offer, bitwarden(), PUBLIC_URL)).status).toBe(500);
     await sql`alter table passkeys drop constraint fails`;
+    expect(log.parsed.map(({ err }) => Object(err).constraint)).toEqual(['fails', 'fails']);
   });
 
   it('has a name in the language of the page for a passkey of a strange device', async () => {
