@@ -45,7 +45,7 @@ async function leave(request: LoginRequest, settings: ProviderSettings): Promise
         ? ('again' as const)
         : ('login' as const),
     redirectUriOf: (providerId: string) => callbackOf(parts, providerId),
-    loginHint: fields.email || readEmailCookie(context, fields.loginIntentId),
+    loginHint: readEmailCookie(context, fields.loginIntentId),
   };
   sendRedirect(context, await beginProviderLogin(call, settings, browser, fields, options));
 }
@@ -65,8 +65,10 @@ async function comeBack(
     return authorization ? [{ authorization, purpose }] : [];
   })[0];
   // Equivalent: condition: no state is of a login and of a link, and links begin on an account page
-  const link = begun || !account ? undefined : await finishLink(account, given, settings);
-  if (link) return link.problem;
+  if (!begun && account) {
+    const link = await finishLink(account, given, settings);
+    if (link) return link.problem;
+  }
   const fields = { ...given.fields, next: begun?.purpose === 'passkeys' ? ('passkeys' as const) : ('' as const) };
   const request = { ...given, fields };
   if (!begun || isRefusedByPerson(error)) {

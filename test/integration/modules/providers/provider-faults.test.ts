@@ -7,7 +7,7 @@ import { FakeProvider } from '../../../support/fake-provider.ts';
 import { generateIssuerKey } from '../../../support/issuer.ts';
 import { LoginFixture } from '../../../support/login-fixture.ts';
 import { RecordedLog } from '../../../support/recorded-log.ts';
-import { createTestUser } from '../../../support/service.ts';
+import { createTenant, createTestUser } from '../../../support/service.ts';
 
 const acme = await FakeProvider.start();
 const slash = await FakeProvider.start();
@@ -20,7 +20,7 @@ const fixture = await LoginFixture.open({
   config: {
     loginProviderIds: undefined,
     loginProviders: [
-      acme.settings(),
+      acme.settings({ assurance: { acr: { phr: 3 } } }),
       slash.settings({ id: 'slash', issuer: `${slash.origin}/realm/` }),
       post.settings({ id: 'post', tokenEndpointAuthMethod: 'client_secret_post' }),
       github.settings({ id: 'github', type: 'github' }),
@@ -44,9 +44,9 @@ afterEach(() => {
 /** The log leaves out lines beyond a hundred a second. Timers end in order, so the next second has begun after this. */
 const reachNextSecondOfLog = () => sleep(1_000);
 
-async function leave(id = 'acme') {
+async function leave(id = 'acme', of = fixture.tenant) {
   await reachNextSecondOfLog();
-  const arrived = await fixture.arrive();
+  const arrived = await fixture.arrive({ of });
   const form = arrived.page.forms.find(({ fields }) => fields.provider === id);
   return { ...arrived, answer: await arrived.browser.post('/login/provider', { ...form?.fields }) };
 }
@@ -121,6 +121,23 @@ test('a provider whose issuer differs by a slash: the log has the cause', async 
   expect(log.callLines.findLast(({ detail }) => detail)).toMatchObject({
     reason: 'PROVIDER_UNAVAILABLE',
     detail: 'issuer of the metadata differs from the file by a slash at its end',
+  });
+});
+
+test('a provider that has not checked a second factor: the log says so', async () => {
+  const { service } = fixture;
+  const { id } = await createTestUser(service);
+  await service.database.sql`
+    insert into user_identities (issuer, subject, user_id, provider, created_at)
+    values (${acme.settings().issuer}, ${id}, ${id}, 'acme', now())`;
+  const { answer, browser } = await leave(
+    'acme',
+    await createTenant(service, { requiredAssurance: 'PHISHING_RESISTANT' }),
+  );
+  const { alert } = await browser.open(acme.signIn(answer.location, { sub: id }));
+  expect(alert).toContain('has not checked a second factor');
+  expect(log.callLines.findLast(({ detail }) => detail)).toMatchObject({
+    ...{ method: 'GET /login/callback/*', reason: 'ASSURANCE_NOT_MET', detail: 'the ID token shows no second factor' },
   });
 });
 

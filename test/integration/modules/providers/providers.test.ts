@@ -72,6 +72,14 @@ test('the provider learns the client, the callback, the scope and nothing of the
   });
 });
 
+test('the provider learns the address that the person has typed in this login, and not in another', async () => {
+  const hintIn = ({ location }: { location: string | undefined }) =>
+    new URL(location ?? '').searchParams.get('login_hint');
+  const { browser, login, user } = await fixture.askForCode();
+  expect(hintIn(await leave('acme', { browser, login }))).toBe(user.email);
+  expect(hintIn(await leave('acme', { browser }))).toBe(null);
+});
+
 test('whoever has linked an identity signs in with it, whatever address the provider names', async () => {
   const user = await createTestUser(fixture.service);
   await link('known', user);
