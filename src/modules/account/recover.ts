@@ -158,10 +158,8 @@ async function withLink(request: AccountRequest, step: Step): Promise<void> {
     else await step(request, link);
     await returnNetworkPermits(call, parts.codes, browser.address, TRIES);
   } catch (error) {
-    if (!(error instanceof ServiceError)) throw error;
-    if (error.reason === 'WRONG_CODE') return sendWrongDigits(request, error.figures.left);
-    if (error.reason === 'USER_ALREADY_EXISTS') return askAgain(request, error);
-    // Equivalent: guard: no link is refused for another reason
+    if (hasReason(error, 'WRONG_CODE')) return sendWrongDigits(request, error.figures.left);
+    if (hasReason(error, 'USER_ALREADY_EXISTS')) return askAgain(request, error);
     if (!hasReason(error, 'RECOVERY_LINK_NOT_VALID')) throw error;
     if (!(await isRepeated(request))) sendPage(context, 404, renderDeadLink(recoverViewOf(request)));
   }

@@ -82,9 +82,12 @@ async function comeBack(
   const loginParts = { ...parts, hasEmail: parts.methods.includes('email') };
   let problem: string | undefined;
   const onProblem = (detail: string) => (problem = detail);
-  const redeeming = redeemProviderAnswer(call, loginParts, browser, { connection, callback, ...begun, onProblem });
-  const answer = await redeeming.catch((refusal: unknown) => askForMore(request, begun.purpose, refusal));
-  if (!answer) return undefined;
+  let answer: Awaited<ReturnType<typeof redeemProviderAnswer>>;
+  try {
+    answer = await redeemProviderAnswer(call, loginParts, browser, { connection, callback, ...begun, onProblem });
+  } catch (refusal) {
+    return askForMore(request, begun.purpose, refusal);
+  }
   if ('redirectUrl' in answer) await leaveSignedIn(request, answer, { mayOffer: true });
   else redirectToForm({ ...request, fields: { ...fields, email: answer.email, link: providerId } }, 'link');
   return toRemark(problem);

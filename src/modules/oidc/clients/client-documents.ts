@@ -64,6 +64,7 @@ export class ClientDocuments {
   /** Returns why the operator lets no client of this URL ask for access, or undefined. */
   findProblem(clientId: string): string | undefined {
     const matched = matchClient(this.#options.hosts, clientId);
+    // Equivalent: choice: what matches has none
     return 'problem' in matched ? matched.problem : undefined;
   }
 

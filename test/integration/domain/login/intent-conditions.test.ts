@@ -308,6 +308,7 @@ describe('the answer', () => {
     ['ipAddress', '', '::1'],
     ['ipAddress', `fe80::1%${'x'.repeat(57)}`, `fe80::1%${'x'.repeat(56)}`],
     ['userAgent', 'x'.repeat(8_193), 'x'.repeat(8_192)],
+    ['userAgent', 1, ''],
     ['assurance', 0, 1],
     ['assurance', 4, 3],
   ])('needs a valid %s: case %#', async (name, value, last) => {

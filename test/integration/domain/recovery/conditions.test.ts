@@ -109,6 +109,18 @@ test.each<[string, Columns, after: Columns]>([
   expect([await readLink(id), await readLink(theirs)]).toEqual([after, { status: 'OPEN', ended_at: null }]);
 });
 
+test('a link takes the place of another in one statement', async () => {
+  await insertLink();
+  const names: string[] = [];
+  const { run } = callAt();
+  const watched: typeof run = (statement, parameters) => {
+    names.push(statement.name);
+    return run(statement, parameters);
+  };
+  await make({}, { run: watched });
+  expect(names.filter((name) => name === 'insertRecoveryLink')).toHaveLength(1);
+});
+
 test.each<[string, fields: object, usable: number, expires: number]>([
   ['at once, for an hour', {}, 0, 60],
   ['after a day, if the address goes', { removes: ['ADDRESS', 'ADDRESS'] }, 24 * 60, 25 * 60],

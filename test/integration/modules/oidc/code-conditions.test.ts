@@ -14,6 +14,7 @@ import {
   type ConditionRow,
   DAY,
   type GrantScene,
+  HOUR,
   MINUTE,
   NOW,
   ofClient,
@@ -157,6 +158,20 @@ describe.each([
     const { grant } = await beginBy(scene, { isPublic });
     expect(grant.rotation).toBe(rotation);
     expect(await grantOf(scene)).toMatchObject({ rotation });
+  });
+
+  test('is recorded, also where the user has a session already', async () => {
+    const scene = await createScene();
+    const session = {
+      ...{ application_id: scene.app.id, user_id: scene.user, id: randomUUID(), email: '', wallet_address: '' },
+      ...{ ip_address: '', user_agent: '', method: 'email', authenticated_at: SIGNED_IN, began_at: SIGNED_IN },
+      ...{ created_at: SIGNED_IN, expires_at: at(HOUR) },
+    };
+    await sql`insert into sessions ${sql(session)}`;
+    await beginBy(scene);
+    expect(await sql`select id from sessions where user_id = ${scene.user}`).toEqual([{ id: session.id }]);
+    const recorded = await sql`select from audit_events where resource = ${scene.user} and action = 'test'`;
+    expect(recorded.length).toBeGreaterThan(0);
   });
 
   test('has a session that ends with it', async () => {

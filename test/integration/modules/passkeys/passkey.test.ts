@@ -282,6 +282,20 @@ describe('the list', () => {
     expect(await sql`select from passkeys where user_id = ${user.id}`).toEqual([]);
   });
 
+  it('renames and removes nothing more once somebody has changed a lot', async () => {
+    const { browser, page } = await openList();
+    const added = await savePasskey({ browser, page }, new SoftwarePasskey(), PUBLIC_URL);
+    const rename = (name: string) => browser.submit(added, '/login/passkeys/name', { name });
+    for (let time = 1; time < 60; time++) await rename('Phone');
+    expect(names(await rename('Ring'))).toEqual(['Ring']);
+    for (const refused of [await rename('Key'), await browser.submit(added, '/login/passkeys/delete')]) {
+      expect(refused.alert).toBe('Too many attempts. Please wait a minute.');
+      expect(names(refused)).toEqual(['Ring']);
+    }
+    clock.advance(MINUTE);
+    expect(names(await rename('Key'))).toEqual(['Key']);
+  });
+
   it('offers an app to somebody who has neither a passkey nor an app', async () => {
     const { browser, page, login, user } = await openList();
     const setApp = (has: boolean) => sql`update users set has_second_factor = ${has} where id = ${user.id}`;
