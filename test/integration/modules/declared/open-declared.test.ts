@@ -68,8 +68,9 @@ async function open(text: string, path: string, at: Pick<Database, 'eachWithin' 
   const log = new RecordedLog();
   const closing = new AbortController();
   const health = new Set<ReadModuleHealth>();
+  const clear = vi.fn();
   const opened = await openDeclared({ text, path }, {
-    apiKeys: { clear() {} },
+    apiKeys: { clear },
     clock: () => new Date(),
     closing: closing.signal,
     database: at,
@@ -80,7 +81,7 @@ async function open(text: string, path: string, at: Pick<Database, 'eachWithin' 
     requestTimeoutMs: 30_000,
   } as unknown as Parameters<typeof openDeclared>[1]);
   return {
-    log,
+    ...{ log, clear },
     async readHealth() {
       const [read] = health;
       return read?.({ run: at.eachWithin(30_000) });
@@ -206,6 +207,8 @@ describe('a replica on its own', () => {
     other.isDown = false;
     await expect.poll(async () => (await replica.readHealth())?.problems, WITHIN).toEqual([]);
     expect(messages().filter((text) => text === 'applications read')).toHaveLength(2);
+    // Keys that are no longer in it work no longer.
+    expect(replica.clear).toHaveBeenCalledTimes(2);
   });
 
   test('learns after an outage that another one has applied a file without a revision, too', {
@@ -224,6 +227,32 @@ describe('a replica on its own', () => {
     await expect.poll(warnings, WITHIN).toEqual([DIFFERENT]);
     expect((await replica.readHealth())?.problems).toEqual([`The ${DIFFERENT}.`]);
   });
+});
+
+test('a replica that stops waits for the file that it is about to apply', { timeout: 60_000 }, async () => {
+  await using other = await openOther();
+  const [asked, answered] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const path = join(await createDirectory(), 'applications.json');
+  const fileOf = (name: string) => JSON.stringify({ applications: [{ ...GRAFANA, name }] });
+  await writeFile(path, fileOf('First'));
+  const replica = await open(fileOf('First'), path, other);
+  const eachWithin = other.eachWithin;
+  other.eachWithin = (ms) => {
+    asked.resolve();
+    const run = eachWithin(ms);
+    return async (...statement) => {
+      await answered.promise;
+      return run(...statement);
+    };
+  };
+  await writeFile(path, fileOf('Second'));
+  await asked.promise;
+  const hasEnded = vi.fn();
+  const ending = replica[Symbol.asyncDispose]().then(hasEnded);
+  await new Promise(setImmediate);
+  expect(hasEnded).not.toHaveBeenCalled();
+  answered.resolve();
+  await ending;
 });
 
 describe(`${ENTRIES} entries`, () => {
