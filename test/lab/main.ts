@@ -35,11 +35,16 @@ const PARTS: Record<string, readonly Command[]> = {
   ],
 };
 
-const { values, positionals } = parseArgs({ allowPositionals: true, options: { survivors: { type: 'boolean' } } });
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: { survivors: { type: 'boolean' }, test: { type: 'string', multiple: true, default: [] } },
+});
 const paths = positionals.filter((name) => name.startsWith('src/'));
 const names = positionals.filter((name) => !paths.includes(name));
-if (paths.length > 0 || values.survivors)
-  PARTS.faults = [findSurvivors(...paths, ...(values.survivors ? ['--survivors'] : []))];
+if (paths.length > 0 || values.survivors) {
+  const options = values.test.flatMap((file) => ['--test', file]);
+  PARTS.faults = [findSurvivors(...paths, ...(values.survivors ? ['--survivors'] : []), ...options)];
+}
 const unknown = names.filter((name) => !(name in PARTS));
 if (unknown.length > 0) {
   process.stderr.write(`There is no part ${unknown.join(', ')}, but ${Object.keys(PARTS).join(', ')}\n`);

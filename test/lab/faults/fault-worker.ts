@@ -51,7 +51,15 @@ export async function openFaultWorkers(files: Parameters<typeof FaultWorker.crea
   while (workers.length < Math.min(WORKERS, most))
     workers.push(stack.use(await FaultWorker.create(files, postgres.url)));
   const opened = stack.move();
-  return { workers, [Symbol.asyncDispose]: () => opened.disposeAsync() };
+  return {
+    workers,
+    async [Symbol.asyncDispose]() {
+      const { exitCode } = process;
+      await opened.disposeAsync();
+      // Vitest sets it for a worker that was ended.
+      process.exitCode = exitCode;
+    },
+  };
 }
 
 export class FaultWorker implements AsyncDisposable {

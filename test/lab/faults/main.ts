@@ -68,7 +68,6 @@ await Promise.all(
   }),
 );
 process.stdout.write(`\n${formatReport(chosen.map((fault) => ({ fault, verdict: results.get(fault.id) })))}\n`);
-// Vitest sets it for a worker that was ended.
 process.exitCode = 0;
 
 function readLines<Value>(name: string): Map<string, Value> {
