@@ -80,7 +80,8 @@ describe('a file reads', () => {
     expect([...state.keys.keys()].sort()).toEqual([argoId, grafanaId].sort());
     expect([...state.keyOwners]).toEqual([[first.sha256, grafanaId]]);
     expect([...state.resourceOwners]).toEqual([]);
-    await sql`update application_logos set application_id = ${deriveApplicationId('removed')}`;
+    const [logo] = await sql`delete from application_logos returning *`;
+    await sql`insert into application_logos ${sql({ ...logo, application_id: deriveApplicationId('removed') })}`;
     expect([...(await readAll(run)).logos.keys()]).toEqual([]);
   });
 
