@@ -41,10 +41,12 @@ const { values, positionals } = parseArgs({
 });
 const paths = positionals.filter((name) => name.startsWith('src/'));
 const names = positionals.filter((name) => !paths.includes(name));
-if (paths.length > 0 || values.survivors) {
-  const options = values.test.flatMap((file) => ['--test', file]);
-  PARTS.faults = [findSurvivors(...paths, ...(values.survivors ? ['--survivors'] : []), ...options)];
-}
+const search = [
+  ...paths,
+  ...(values.survivors ? ['--survivors'] : []),
+  ...values.test.flatMap((file) => ['--test', file]),
+];
+if (search.length > 0) PARTS.faults = [findSurvivors(...search)];
 const unknown = names.filter((name) => !(name in PARTS));
 if (unknown.length > 0) {
   process.stderr.write(`There is no part ${unknown.join(', ')}, but ${Object.keys(PARTS).join(', ')}\n`);

@@ -161,6 +161,16 @@ export async function openDomain() {
     };
     return { run, now, onMessage: (applicationId) => void told.push(applicationId) };
   };
+  /** Returns a call that names the statements it has run. After that of a name, it waits for `meanwhile`. */
+  function watch(meanwhile: Meanwhile = {}, call = callAt()) {
+    const names: string[] = [];
+    const run: Call['run'] = async (statement, parameters) => {
+      const rows = await call.run(statement, parameters);
+      names.push(statement.name);
+      return rows;
+    };
+    return { ...call, run: runWith(meanwhile, run), names };
+  }
   const callOf = (id: string, settings: Partial<Application> = {}, call = callAt()): TransactionalCall => ({
     ...call,
     application: { id, name: '', clientId: '', redirectUris: [], ...settings },
@@ -170,7 +180,7 @@ export async function openDomain() {
       ),
   });
   return {
-    ...{ sql, insert, callAt, callOf, database, clone },
+    ...{ sql, insert, callAt, watch, callOf, database, clone },
     /** Returns the applications that were told of messages since the last look. */
     readTold: () => told.splice(0),
     createUser: async (given: Columns = {}) => (await insert('users', given)).id,

@@ -1,7 +1,6 @@
 /** Open logins for tables of conditions: each row changes one thing of what is good otherwise. */
 import { randomBytes, randomUUID } from 'node:crypto';
 import { beforeEach } from 'vitest';
-import type { Call } from '../../src/domain/core/call.ts';
 import {
   deriveLoginCode,
   deriveLoginCodeKeys,
@@ -10,7 +9,7 @@ import {
 } from '../../src/domain/login/login-code.ts';
 import { toSignInOrigin } from '../../src/domain/sessions/browser.ts';
 import { AuthTokens } from '../../src/domain/tokens/auth-tokens.ts';
-import { at, type Meanwhile, openDomain, runWith } from './domain-scene.ts';
+import { at, openDomain } from './domain-scene.ts';
 import { generateIssuerKey } from './issuer.ts';
 
 export const MINUTE = 60_000;
@@ -21,7 +20,7 @@ export type Columns = Readonly<Record<string, unknown>>;
 /** Opens an empty database. `begin` gets a new login before each test of the file. */
 export async function openLoginScenes(begin: (scene: LoginScene) => void) {
   const domain = await openDomain();
-  const { sql, insert, callAt, createUser, createApplication } = domain;
+  const { sql, insert, createUser, createApplication } = domain;
   const keys = deriveLoginCodeKeys([randomBytes(32)]);
   const { privateKey, kid, alg } = generateIssuerKey('EdDSA', 'key');
   /** Whether the codes of the protocol, by which a `response_mode` is answered, still work. */
@@ -85,18 +84,8 @@ export async function openLoginScenes(begin: (scene: LoginScene) => void) {
     });
     return { ...row, code };
   }
-  /** Returns a call that names the statements it has run. After that of a name, it waits for `meanwhile`. */
-  function watch(meanwhile: Meanwhile = {}, call = callAt()) {
-    const names: string[] = [];
-    const run: Call['run'] = async (statement, parameters) => {
-      const rows = await call.run(statement, parameters);
-      names.push(statement.name);
-      return rows;
-    };
-    return { ...call, run: runWith(meanwhile, run), names };
-  }
   const readIntent = async (id = scene.loginIntentId) => (await sql`select * from login_intents where id = ${id}`)[0];
-  return { ...domain, ...changes, insertCode, watch, tokens, codes, keys, readIntent };
+  return { ...domain, ...changes, insertCode, tokens, codes, keys, readIntent };
 }
 
 export interface LoginScene {

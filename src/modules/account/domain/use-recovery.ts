@@ -72,7 +72,7 @@ export async function useRecovery(call: Call, { link, newEmail, browser, account
   announce(call.onMessage, used);
   call.notices?.wake();
   // What others have added, and the sign-ins that they have made, before the statement above was committed.
-  const [late] = await runCutoff(call, endLate, { ...removed, userId, linkId });
+  const [late] = await runCutoff(call, endLate, { ...removed, userId });
   if (late) {
     announce(call.onMessage, late);
     if (!used.isOpen) await call.run(moveLogin, { linkId, completedAt: new Date(late.cutoffAt.getTime() + 1) });

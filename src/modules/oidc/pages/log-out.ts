@@ -80,7 +80,8 @@ export async function logOut(request: OidcPageRequest): Promise<void> {
   if (login?.hint) {
     const { hint } = login;
     const resources = await findResources(request, login.clientId, hint);
-    const isHere = [login.client?.id ?? [], resources].flat().some((id) => isOf(browser, id, hint));
+    const applicationIds = login.client ? [login.client.id, ...resources] : resources;
+    const isHere = applicationIds.some((id) => isOf(browser, id, hint));
     if (isHere || login.isRecent) {
       if (here && (isHere || here.users.includes(hint.userId))) await signUserOutHere(here, hint.userId);
       await endLogin(request, login, hint, resources);

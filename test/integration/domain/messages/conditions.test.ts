@@ -22,7 +22,7 @@ async function createFeed(): Promise<string> {
  *
  * @param messages the IDs of messages by their place
  */
-async function addPlaces(id: string, count: number, type: string | null, messages: Record<number, number> = {}) {
+async function addPlaces(id: string, count: number, type: string, messages: Record<number, number> = {}) {
   const [feed] = await sql`
     update message_feeds set next_position = next_position + ${count} where application_id = ${id}
     returning (next_position - ${count})::int as first`;
@@ -33,13 +33,13 @@ async function addPlaces(id: string, count: number, type: string | null, message
   await sql`insert into feed_positions ${sql(places)}`;
   for (const [place, message] of Object.entries(messages)) {
     const payload = JSON.stringify({
-      type: type ?? 'event.created',
+      type,
       timestamp: NOW,
       data: { in: id, at: Number(place) },
     });
     await sql`
       insert into webhook_messages (application_id, id, type, payload, created_at) overriding system value
-      values (${id}, ${message}, ${type ?? 'event.created'}, ${payload}, ${NOW})`;
+      values (${id}, ${message}, ${type}, ${payload}, ${NOW})`;
   }
 }
 

@@ -10,7 +10,7 @@ import { listRecoveryLinks } from '../../../../src/domain/recovery/list-recovery
 import { revokeRecoveryLink } from '../../../../src/domain/recovery/revoke-recovery-link.ts';
 import { at, DAY, HOUR, NOW, openDomain } from '../../../support/domain-scene.ts';
 
-const { sql, insert, callAt, createUser, createApplication } = await openDomain();
+const { sql, insert, callAt, watch, createUser, createApplication } = await openDomain();
 const codeKeys = deriveLoginCodeKeys([randomBytes(32)]);
 const MINUTE = 60_000;
 
@@ -111,14 +111,9 @@ test.each<[string, Columns, after: Columns]>([
 
 test('a link takes the place of another in one statement', async () => {
   await insertLink();
-  const names: string[] = [];
-  const { run } = callAt();
-  const watched: typeof run = (statement, parameters) => {
-    names.push(statement.name);
-    return run(statement, parameters);
-  };
-  await make({}, { run: watched });
-  expect(names.filter((name) => name === 'insertRecoveryLink')).toHaveLength(1);
+  const call = watch();
+  await make({}, call);
+  expect(call.names.filter((name) => name === 'insertRecoveryLink')).toHaveLength(1);
 });
 
 test.each<[string, fields: object, usable: number, expires: number]>([

@@ -227,32 +227,31 @@ describe('a replica on its own', () => {
     await expect.poll(warnings, WITHIN).toEqual([DIFFERENT]);
     expect((await replica.readHealth())?.problems).toEqual([`The ${DIFFERENT}.`]);
   });
-});
 
-test('a replica that stops waits for the file that it is about to apply', { timeout: 60_000 }, async () => {
-  await using other = await openOther();
-  const [asked, answered] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
-  const path = join(await createDirectory(), 'applications.json');
-  const fileOf = (name: string) => JSON.stringify({ applications: [{ ...GRAFANA, name }] });
-  await writeFile(path, fileOf('First'));
-  const replica = await open(fileOf('First'), path, other);
-  const eachWithin = other.eachWithin;
-  other.eachWithin = (ms) => {
-    asked.resolve();
-    const run = eachWithin(ms);
-    return async (...statement) => {
-      await answered.promise;
-      return run(...statement);
+  test('waits, when it stops, for the file that it is about to apply', { timeout: 60_000 }, async () => {
+    await using other = await openOther();
+    const [asked, answered] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const path = await createPath();
+    await writeFile(path, fileOf('First'));
+    const replica = await open(fileOf('First'), path, other);
+    const eachWithin = other.eachWithin;
+    other.eachWithin = (ms) => {
+      asked.resolve();
+      const run = eachWithin(ms);
+      return async (...statement) => {
+        await answered.promise;
+        return run(...statement);
+      };
     };
-  };
-  await writeFile(path, fileOf('Second'));
-  await asked.promise;
-  const hasEnded = vi.fn();
-  const ending = replica[Symbol.asyncDispose]().then(hasEnded);
-  await new Promise(setImmediate);
-  expect(hasEnded).not.toHaveBeenCalled();
-  answered.resolve();
-  await ending;
+    await writeFile(path, fileOf('Second'));
+    await asked.promise;
+    const hasEnded = vi.fn();
+    const ending = replica[Symbol.asyncDispose]().then(hasEnded);
+    await new Promise(setImmediate);
+    expect(hasEnded).not.toHaveBeenCalled();
+    answered.resolve();
+    await ending;
+  });
 });
 
 describe(`${ENTRIES} entries`, () => {
