@@ -99,13 +99,18 @@ export function redeem(
   service: { url: string },
   tenant: Tenant,
   code: string,
-  { verifier, isPublic = false }: { verifier?: string; isPublic?: boolean } = {},
+  {
+    verifier,
+    resource,
+    isPublic = false,
+  }: { verifier?: string; resource?: string | undefined; isPublic?: boolean } = {},
 ): Promise<TokenReply> {
   const fields = {
     grant_type: 'authorization_code',
     code,
     redirect_uri: REDIRECT_URI,
     ...(verifier !== undefined && { code_verifier: verifier }),
+    ...(resource !== undefined && { resource }),
   };
   return isPublic
     ? post(service, '/oidc/token', { ...fields, client_id: tenant.clientId })

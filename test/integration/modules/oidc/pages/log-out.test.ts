@@ -33,15 +33,25 @@ const admin = adminClient(service);
 const fields = { openIdConnect: true, singleSignOn: true, postLogoutRedirectUris: [OUT, 'http://127.0.0.1/out'] };
 const of = await createTenant(service, { name: 'Shop', ...fields });
 const other = await createTenant(service, fields);
+const API = 'https://api.app.test';
+await admin.updateApplication({
+  ...{
+    applicationId: (await createTenant(service, fields)).id,
+    resourceUri: API,
+    machineClientIds: [of.clientId],
+  },
+});
 
-async function signIn(options: { user?: TestUser; browser?: LoginBrowser; at?: typeof of } = {}) {
+async function signIn(
+  options: { user?: TestUser; browser?: LoginBrowser; at?: typeof of; resource?: string | undefined } = {},
+) {
   const at = options.at ?? of;
   const browser = options.browser ?? new LoginBrowser(service);
-  const login = await beginOidcLogin(browser, at, { prompt: 'login' });
+  const login = await beginOidcLogin(browser, at, { prompt: 'login', resource: options.resource });
   const by = { of: at, browser, login };
   const { enter, code: typed, user } = await fixture.askForCode({ ...by, ...(options.user && { user: options.user }) });
   const { code = '' } = parametersOf((await enter(typed)).location);
-  const { body } = await redeem(service, at, code, { verifier: CODE_VERIFIER });
+  const { body } = await redeem(service, at, code, { verifier: CODE_VERIFIER, resource: options.resource });
   return { browser, user, tokens: body, idToken: body.id_token ?? '' };
 }
 
@@ -220,10 +230,13 @@ describe('with an ID token that is older than a login can be', () => {
     expect(await isLive(signedIn)).toEqual([false, false]);
   });
 
-  it('ends a later login of the same browser, and leads back', async () => {
-    const { browser, user, idToken: id_token_hint } = await signIn();
+  it.each([
+    ['', undefined],
+    [' at a resource', API],
+  ])('ends a later login%s of the same browser, and leads back', async (_, resource) => {
+    const { browser, user, idToken: id_token_hint } = await signIn({ resource });
     clock.advance(13 * HOUR);
-    const later = await signIn({ browser, user });
+    const later = await signIn({ browser, user, resource });
     expect((await logOut(browser, { ...back, id_token_hint })).location).toBe(OUT);
     expect(await isLive(later)).toEqual([false, false]);
     expect(await isRemembered(browser)).toBe(false);
